@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define TAP_UNUSED __attribute__((unused))
-#define TAP_PRINTF(format, first) __attribute__((unused, format(printf, format, first)))
+#define TAP_PRINTF(string, first) __attribute__((unused, format(printf, string, first)))
 
 static int tap_count, tap_failures;
 
