@@ -99,7 +99,7 @@ static void run_mutations(void)
 {
 	uint8_t *x = malloc(LONGEST), *exact;
 	char path[64];
-	snprintf(path, sizeof path, "fuzz-%s-last-input", fuzz_name);
+	snprintf(path, sizeof path, "%s.fuzz-input", fuzz_name);
 	FILE *f = fopen(path, "wb");
 	diag("last input in %s; repeat with %s as the argument", path, path);
 	for (int i = 0; i < MUTATIONS; i++) {
