@@ -38,7 +38,8 @@ static int64_t stream_read(stream from, void *to, int64_t nbytes, const char **w
 	/* Z_BUF_ERROR: the compressed data end too early. zlib still hands out what it had. */
 	if (got >= 0 && code != Z_BUF_ERROR && code != Z_DATA_ERROR)
 		return got;
-	*why = code == Z_ERRNO ? strerror(errno) : code == Z_BUF_ERROR ? "the gzip data end too early" : message;
+	const char *colon = strrchr(message, ':'); /* zlib puts the path before its message, and so do we */
+	*why = code == Z_ERRNO ? strerror(errno) : code == Z_BUF_ERROR ? "the gzip data end too early" : colon ? colon + 2 : message;
 	return -1;
 }
 
