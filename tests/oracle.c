@@ -115,7 +115,7 @@ static void finish_layout(int operand, oracle_layout *o, int64_t ld, int64_t str
 		return;
 	int64_t last = o->type == EPG_BIT ? padded : o->length;
 	int64_t elems = (o->batch - 1) * o->stride + (o->lines - 1) * o->ld + last;
-	o->nbytes = (elems * oracle_type_nbits(o->type) + 7) / 8;
+	o->nbytes = o->type == EPG_BIT ? (elems + 7) / 8 : elems * (oracle_type_nbits(o->type) / 8);
 }
 
 static void matrix_layout(const epg_matrix *x, int operand, int64_t rows, int64_t cols, int64_t batch, oracle_layout *o)
@@ -288,18 +288,31 @@ static void unpacked_free(unpacked *u)
 		free(u->part[p]);
 }
 
+/* Four partial sums, or the loop would wait for each addition. */
+static oracle_real dot_wide(const double *x, const double *y, int64_t k)
+{
+	oracle_real sum[4] = { 0 };
+	int64_t l = 0;
+	for (; l + 4 <= k; l += 4)
+		for (int i = 0; i < 4; i++)
+			sum[i] += (oracle_real)x[l + i] * y[l + i];
+	for (; l < k; l++)
+		sum[0] += (oracle_real)x[l] * y[l];
+	return sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
 static oracle_real dot(const double *x, const double *y, int64_t k, int wide)
 {
-	double sum = 0;
-	oracle_real wide_sum = 0;
-	if (!wide) {
-		for (int64_t l = 0; l < k; l++)
-			sum += x[l] * y[l];
-		return sum;
-	}
-	for (int64_t l = 0; l < k; l++)
-		wide_sum += (oracle_real)x[l] * y[l];
-	return wide_sum;
+	double sum[4] = { 0 };
+	int64_t l = 0;
+	if (wide)
+		return dot_wide(x, y, k);
+	for (; l + 4 <= k; l += 4)
+		for (int i = 0; i < 4; i++)
+			sum[i] += x[l + i] * y[l + i];
+	for (; l < k; l++)
+		sum[0] += x[l] * y[l];
+	return sum[0] + sum[1] + (sum[2] + sum[3]);
 }
 
 static oracle_num product(const unpacked *a, const unpacked *b, int64_t i, int64_t j, int wide)

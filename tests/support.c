@@ -288,7 +288,7 @@ static epg_operands pointers(problem *p)
 	x.aux = pointer(p, EPG_OPERAND_AUX);
 	x.bgrad = pointer(p, EPG_OPERAND_BGRAD);
 	if (shares_d(p) >= 0 && x.d)
-		x.d = pointer(p, shares_d(p));
+		x.d = (unsigned char *)p->x[shares_d(p)].device + p->x[shares_d(p)].start;
 	return x;
 }
 
