@@ -15,13 +15,13 @@ static const char help[] =
 	"Usage: train [OPTION]...\n"
 	"Trains a network of two dense layers to recognise pictures; every matrix product is an epigemm plan.\n"
 	"\n"
-	"  --backend NAME   cpu, cuda, or auto: cuda if it is there, else cpu (default: cpu)\n"
+	"  --backend NAME   cpu, cuda, or auto: cuda if it is there, else cpu (default: auto)\n"
 	"  --data DIR       directory of an IDX set such as MNIST: train-images-idx3-ubyte, train-labels-idx1-ubyte,\n"
 	"                   t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, each also as .gz\n"
 	"                   (default: /usr/share/datasets/fashion-mnist)\n"
 	"  --epochs N       times that the whole training set is seen (default: 10)\n"
 	"  --batch N        pictures per step; a rest makes a smaller last step (default: 256)\n"
-	"  --lr X           learning rate of the first step; it falls in a straight line to 0 (default: 0.1)\n"
+	"  --lr X           learning rate of the first step; it falls in a straight line to 0 (default: 0.05)\n"
 	"  --momentum X     (default: 0.9)\n"
 	"  --type NAME      f32 or f64 (default: f32)\n"
 	"  --seed N         of the first weights and the order of the pictures (default: 1)\n"
@@ -102,8 +102,8 @@ static void read_one(options *o, int which)
 
 void options_read(options *o, int argc, char **argv)
 {
-	*o = (options){.backend = "cpu", .data = "/usr/share/datasets/fashion-mnist", .out = ".", .epochs = 10, .batch = 256,
-		.seed = 1, .rate = 0.1, .momentum = 0.9, .type = EPG_F32};
+	*o = (options){.backend = "auto", .data = "/usr/share/datasets/fashion-mnist", .out = ".", .epochs = 10, .batch = 256,
+		.seed = 1, .rate = 0.05, .momentum = 0.9, .type = EPG_F32};
 	for (int which; (which = getopt_long(argc, argv, "", table, NULL)) != -1;)
 		read_one(o, which);
 	if (optind < argc) {
