@@ -134,12 +134,13 @@ static int is_output(const epg_matmul_desc *desc, int which)
 /* The value of an element before execution; NaN in what is to be overwritten or must not be read. */
 static oracle_num draw(const problem *p, int which, uint64_t *state)
 {
-	oracle_num x = { (double)random_below(state, 7) - 3, (double)random_below(state, 7) - 3 };
+	uint32_t bits = (uint32_t)(next_random(state) >> 32);
+	oracle_num x = { bits % 7 - 3.0, bits / 7 % 7 - 3.0 };
 	int accumulates = which == EPG_OPERAND_BGRAD && p->desc.flags & EPG_BGRAD_ACCUMULATE;
 	if (p->options.data == DATA_REALS)
 		x = (oracle_num){ random_real(state), random_real(state) };
 	if (p->x[which].layout.type == EPG_BIT)
-		x.re = random_below(state, 2);
+		x.re = bits & 1;
 	else if (which == EPG_OPERAND_AUX)
 		x.re = 4 * random_real(state);
 	if (p->x[which].layout.type != EPG_BIT && ((p->x[which].is_output && !accumulates) || is_unread(&p->desc, which)))
@@ -405,6 +406,19 @@ int problem_pins(epg_context *context, problem *p, char pins[MAX_PINS][PIN_NBYTE
 	return status ? 0 : count;
 }
 
+/* A plan that is refused as unsupported where that is allowed. */
+static int is_refused_rightly(epg_context *context, problem *p)
+{
+	epg_plan *plan = NULL;
+	if (!p->options.may_refuse)
+		return 0;
+	epg_status status = plan_problem(context, p, NULL, &plan);
+	epg_plan_destroy(plan);
+	if (status == EPG_UNSUPPORTED)
+		diag("refused: %s", epg_last_error());
+	return status == EPG_UNSUPPORTED;
+}
+
 static int run_pins(epg_context *context, problem *p)
 {
 	char pins[MAX_PINS][PIN_NBYTES];
@@ -422,7 +436,7 @@ int check_problem(epg_context *context, const epg_matmul_desc *desc, const check
 	memcpy(pin, p.options.pin, sizeof pin);
 	if (good && !oracle_is_defined(desc))
 		good = is_refused(context, &p);
-	else if (good) {
+	else if (good && !is_refused_rightly(context, &p)) {
 		good = problem_layouts_agree(&p);
 		problem_solve(&p);
 		good = good && problem_run(context, &p, *pin ? pin : NULL);
@@ -464,6 +478,8 @@ static void read_options(const char *line, check_options *o)
 			o->override_scalars = atoi(word + 9);
 		else if (!strncmp(word, "null=", 5))
 			o->null_unread = atoi(word + 5);
+		else if (!strncmp(word, "may_refuse=", 11))
+			o->may_refuse = o->all_pins = atoi(word + 11);
 		else if (!strncmp(word, "pin=", 4))
 			snprintf(o->pin, sizeof o->pin, "%s", word + 4);
 	}

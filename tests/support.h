@@ -27,6 +27,7 @@ typedef struct {
 	int offset;           /* operands begin that many elements after a 256-byte boundary */
 	int override_scalars; /* plan with other alpha and beta, and give the desc's at execute */
 	int null_unread;      /* NULL instead of NaNs for an A, B or C that must not be read */
+	int may_refuse;       /* EPG_UNSUPPORTED at plan is right as well */
 	int all_pins;         /* after the default plan also every lowering that the plan lists */
 	char pin[PIN_NBYTES]; /* only this lowering */
 } check_options;
