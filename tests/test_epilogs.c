@@ -2,7 +2,7 @@
  *
  * A generated sweep, one point per epilog and type. Two parts: every op of A and B with every order of A, B, C, D and aux
  * on a tiny problem; and random draws (fixed seed) over ops, orders, shapes, leading dimensions, batch modes, scalars,
- * axis, in-place use, alignment, lowering and data, many enough that every pair of values occurs.
+ * axis, in-place use, alignment, lowering, threads and data, many enough that every pair of values occurs.
  *
  *     test_epilogs [DRAWS [SEED]]        for longer runs */
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-static epg_context *context;
+static const int thread_counts[] = { 0, 3, 7 };
+static epg_context *contexts[COUNT(thread_counts)];
 static int draws = 150, problems;
 
 static const int64_t shapes[][3] = { /* m, n, k */
@@ -22,6 +23,8 @@ static const int64_t shapes[][3] = { /* m, n, k */
 	{ 65, 43, 21 }, { 43, 65, 7 }, { 0, 4, 3 }, { 4, 0, 3 }, { 4, 3, 0 }, { 16, 16, 16 }, { 33, 31, 64 }, { 211, 2, 9 }, { 2, 211, 9 },
 	{ 8, 8, 129 }, { 128, 2, 2 },
 };
+/* Large enough that passes and sums run in parallel; one draw of 50. */
+static const int64_t large_shapes[][3] = { { 300, 230, 3 }, { 13523, 5, 2 }, { 5, 13523, 2 }, { 541, 130, 1 }, { 130, 541, 0 }, { 1, 70001, 1 }, { 70001, 1, 1 } };
 
 static int is_complex(int32_t type) { return oracle_type_is_complex(type); }
 
@@ -48,7 +51,7 @@ static int all_ops_and_orders(int32_t type, int32_t epilog)
 			desc.axis = (ops ^ bits ^ bits >> 3) & 1;
 			desc.beta[0] = bits & 4 ? 1 : (bits & 1) * -0.5;
 			check_options options = { .seed = (uint64_t)(ops * 32 + bits), .all_pins = bits % 8 == ops % 8 };
-			good &= check_problem(context, &desc, &options);
+			good &= check_problem(contexts[0], &desc, &options);
 			problems++;
 		}
 	return good;
@@ -73,7 +76,7 @@ static void draw_stride(uint64_t *state, const epg_matmul_desc *desc, int which,
 	oracle_layout o;
 	oracle_get_layout(desc, which, &o);
 	int mode = random_below(state, is_input ? 3 : 2);
-	if (o.type == EPG_NONE || mode == 0)
+	if (o.type == EPG_NONE || mode == 0 || (!is_input && !o.used))
 		return;
 	int64_t step = o.type == EPG_BIT ? 128 : which == EPG_OPERAND_AUX ? 8 : 1;
 	*stride = mode == 2 ? 0 : o.stride + step * random_below(state, 20);
@@ -123,9 +126,9 @@ static void draw_scalars(uint64_t *state, epg_matmul_desc *desc)
 	}
 }
 
-static epg_matmul_desc draw_desc(uint64_t *state, int32_t type, int32_t epilog)
+static epg_matmul_desc draw_desc(uint64_t *state, int32_t type, int32_t epilog, int large)
 {
-	const int64_t *shape = shapes[random_below(state, COUNT(shapes))];
+	const int64_t *shape = large ? large_shapes[random_below(state, COUNT(large_shapes))] : shapes[random_below(state, COUNT(shapes))];
 	epg_matmul_desc desc = make_desc(type, shape[0], shape[1], shape[2], EPG_COL, epilog);
 	set_orders(&desc, random_below(state, 3) ? random_below(state, 32) : random_below(state, 2) * 31);
 	desc.a.op = random_below(state, 4);
@@ -154,9 +157,9 @@ static void adopt_place(epg_matmul_desc *desc, int in_place)
 	desc->d.ld = aux.used ? aux.ld : EPG_TIGHT;
 }
 
-static int draw_and_check(uint64_t *state, int32_t type, int32_t epilog)
+static int draw_and_check(uint64_t *state, int32_t type, int32_t epilog, int large)
 {
-	epg_matmul_desc desc = draw_desc(state, type, epilog);
+	epg_matmul_desc desc = draw_desc(state, type, epilog, large);
 	check_options options = { .seed = next_random(state) % 100000 };
 	options.data = random_below(state, 3) == 0 ? DATA_REALS : DATA_INTEGERS;
 	options.in_place = random_below(state, 3);
@@ -169,7 +172,7 @@ static int draw_and_check(uint64_t *state, int32_t type, int32_t epilog)
 	if (!can_be_in_place(&desc, options.in_place))
 		options.in_place = IN_PLACE_NO;
 	problems++;
-	return check_problem(context, &desc, &options);
+	return check_problem(contexts[random_below(state, COUNT(contexts))], &desc, &options);
 }
 
 static void sweep(int32_t type, int32_t epilog, uint64_t seed)
@@ -179,7 +182,7 @@ static void sweep(int32_t type, int32_t epilog, uint64_t seed)
 	problems = 0;
 	wrong += !all_ops_and_orders(type, epilog);
 	for (int i = 0; i < draws; i++)
-		wrong += !draw_and_check(&state, type, epilog);
+		wrong += !draw_and_check(&state, type, epilog, i % 50 == 49);
 	ok(wrong == 0, "%s %s: %d problems", epg_type_name(type), epg_epilog_name(epilog), problems);
 }
 
@@ -189,12 +192,13 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	const char *why = "";
 	draws = argc > 1 ? atoi(argv[1]) : draws;
-	context = test_context(0, &why);
-	if (!context)
-		return skip_all(why);
+	for (int i = 0; i < COUNT(contexts); i++)
+		if (!(contexts[i] = test_context(thread_counts[i], &why)))
+			return skip_all(why);
 	for (int t = 0; t < COUNT(types); t++)
 		for (int i = 0; i < COUNT(all_epilogs); i++)
 			sweep(types[t], all_epilogs[i], seed);
-	epg_context_destroy(context);
+	for (int i = 0; i < COUNT(contexts); i++)
+		epg_context_destroy(contexts[i]);
 	return done_testing();
 }
