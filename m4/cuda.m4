@@ -13,7 +13,7 @@ epg_top=`$SED -n 's,^#\$ TOP=,,p' conftest.dry`
 epg_target=`$SED -n 's,^#\$ _TARGET_DIR_=,,p' conftest.dry`
 rm -f conftest.dry conftest.o
 AS_IF([test -d "$epg_top"], [epg_top=`cd "$epg_top" && pwd`])
-epg_cuda_why="no program that calls cudaGetDeviceCount and includes cublasLt.h links with the toolkit in $epg_top (see config.log)"
+epg_cuda_why="no program that calls cudaGetDeviceCount and includes cublasLt.h links with the toolkit of $epg_nvcc (see config.log)"
 for epg_dir in "$epg_target" .; do
   for epg_lib in lib64 lib lib/stubs; do
     AS_IF([test -z "$epg_cuda_home" && test -d "$epg_top/$epg_dir/$epg_lib"],
