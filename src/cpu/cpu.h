@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of the CPU backend and what they owe each other. */
+#ifndef EPG_CPU_H
+#define EPG_CPU_H
+
+#include "../backend.h"
+#include "cpu_pass.h"
+
+/* ---- cpu_threads.c: how many threads ---- */
+
+/* The default number of threads: the smallest of affinity (CPUs in the mask), the cgroup's CPU quota rounded up, and
+ * OMP_NUM_THREADS (its first number; ignored if it is none). cgroup_root stands for "/" (tests give a directory). *reason names
+ * what decided: "affinity", "cgroup quota", "OMP_NUM_THREADS". At least 1. */
+int32_t cpu_default_threads(const char *cgroup_root, const char *omp_num_threads, int32_t affinity, const char **reason);
+
+/* CPUs in the calling thread's mask. */
+int32_t cpu_affinity(void);
+
+/* Threads that a parallel region may use now: 1 in a forked child (libgomp's pool did not survive) and inside a parallel region. */
+int32_t cpu_usable_threads(int32_t planned);
+
+/* ---- cpu_blas.c: OpenBLAS, called safely ---- */
+
+/* Facts about the linked BLAS, read at run time. */
+typedef struct cpu_blas_facts {
+	char version[48], core[32];
+	const char *flavour; /* "serial", "pthread", "openmp" */
+	int32_t parallel;    /* openblas_get_parallel(): 0, 1, 2 */
+	int32_t max_calls;   /* that may run at once */
+	int64_t max_dim;     /* largest size and leading dimension of one call */
+} cpu_blas_facts;
+
+const cpu_blas_facts *cpu_blas(void);
+
+/* Between enter and leave the BLAS computes each call in its caller's thread. They nest and overlap between threads; nothing
+ * global is restored before the last one leaves. saved keeps what leave puts back for this thread. */
+typedef struct cpu_blas_guard { int omp_threads; bool counted; } cpu_blas_guard;
+void cpu_blas_enter(cpu_blas_guard *guard);
+void cpu_blas_leave(const cpu_blas_guard *guard);
+
+/* One panel: C = alpha·op(A)·op(B) + beta·C, column-major, of type F32, F64, C64 or C128. Sizes over max_dim are not for here, but k
+ * may be anything (it is split). */
+typedef struct cpu_gemm_args {
+	int32_t type;
+	bool a_trans, a_conj, b_trans, b_conj;
+	int64_t m, n, k, lda, ldb, ldc;
+	const double *alpha, *beta;
+	const void *a, *b;
+	void *c;
+} cpu_gemm_args;
+
+void cpu_blas_gemm(const cpu_gemm_args *args);
+
+/* ---- cpu_gemm.c: the split lowering; cpu_ref.c: the reference lowering ---- */
+
+typedef struct cpu_plan cpu_plan;
+
+/* D is cut into tiles of tile_m×tile_n, the same for product and pass. */
+struct cpu_plan {
+	struct cpu_context *context;
+	epg_problem problem;
+	int32_t lowering, threads;
+	int64_t tile_m, tile_n;
+	size_t workspace_nbytes;     /* for sums */
+};
+
+enum { CPU_SPLIT, CPU_REFERENCE, CPU_NLOWERINGS };
+
+bool cpu_split_supports(const epg_problem *problem, char why[EPG_WHY_NBYTES]);
+/* Fills tile_m, tile_n and workspace_nbytes from problem and threads. */
+void cpu_split_prepare(cpu_plan *plan);
+epg_status cpu_split_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
+epg_status cpu_reference_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
+
+/* Sums of chunks, added up in order: gradient[i] = (accumulate ? gradient[i] : 0) + Σ_c sums[c·stride + i]. */
+void cpu_sum_finish(int32_t type, void *gradient, bool accumulate, const double *sums, int64_t chunks, int64_t length);
+
+/* ---- cpu_convert.c ---- */
+
+epg_status cpu_convert(int64_t batch, const epg_view *from_view, const void *from, const epg_view *to_view, void *to, const void *scale, void *amax);
+
+/* ---- cpu_backend.c ---- */
+
+typedef struct cpu_context {
+	int32_t threads;
+	const char *threads_reason;
+	const cpu_pass_table *pass;
+	const epg_allocator *allocator;
+	const void *log;
+} cpu_context;
+
+/* The core's services, as the backend was given them. */
+extern const epg_services *cpu_services;
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of element types, and the table of which types may meet in one product. */
+#ifndef EPG_DTYPE_H
+#define EPG_DTYPE_H
+
+#include <stdbool.h>
+
+#include "epigemm.h"
+
+typedef struct epg_type_row {
+	const char *name;
+	int32_t nbits;
+	bool complex_valued;
+} epg_type_row;
+
+/* NULL for a number that is no type (EPG_NONE is none). */
+const epg_type_row *epg_type(int32_t type);
+
+/* Number of the type whose name is the first length bytes of name, or -1. */
+int32_t epg_type_parse(const char *name, size_t length);
+
+bool epg_type_complex(int32_t type);
+
+/* Bytes of count elements, rounded up for bits. */
+int64_t epg_type_nbytes(int32_t type, int64_t count);
+
+/* One allowed combination: A and B of type ab, C and D of type d, accumulated in compute, scalars of type scalar. */
+typedef struct epg_combo {
+	int32_t a, b, c, d, compute, scalar;
+	bool activations; /* false: DEFAULT and BIAS only */
+} epg_combo;
+
+/* The row for these types; compute may be EPG_COMPUTE_DEFAULT. NULL when there is none: then why tells the nearest. */
+const epg_combo *epg_combo_find(int32_t a, int32_t b, int32_t c, int32_t d, int32_t compute, char *why, size_t why_nbytes);
+
+const char *epg_compute_name(int32_t compute);
+int32_t epg_compute_parse(const char *name, size_t length);
+
+#endif
