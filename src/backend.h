@@ -80,8 +80,8 @@ typedef struct epg_backend {
 	bool (*supports)(const void *context, const epg_problem *problem, int32_t lowering, char why[EPG_WHY_NBYTES]);
 	/* The variants of a supported lowering worth trying at this rigor, the best estimate first; returns their number. */
 	int32_t (*variants)(const void *context, const epg_problem *problem, int32_t lowering, int32_t rigor, epg_variant *variants, int32_t capacity);
-	/* Checks a variant that came from a text. */
-	bool (*accepts)(const void *context, const epg_problem *problem, const epg_variant *variant, char why[EPG_WHY_NBYTES]);
+	/* Checks a variant that came from a text, of a supported lowering, and fills its cost and workspace. */
+	bool (*accepts)(const void *context, const epg_problem *problem, epg_variant *variant, char why[EPG_WHY_NBYTES]);
 
 	epg_status (*plan_create)(void *context, const epg_problem *problem, const epg_variant *variant, void **plan);
 	void (*plan_destroy)(void *plan);

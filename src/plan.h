@@ -44,6 +44,9 @@ struct epg_plan {
 void epg_pin_print(const epg_backend *backend, const epg_variant *variant, char *text, size_t text_nbytes);
 epg_status epg_pin_parse(const epg_backend *backend, const char *text, epg_variant *variant);
 
+/* Checks the pointers of an execution and fills the call, in canonical form. *empty: there is nothing to do. In operands.c. */
+epg_status epg_operands_check(const epg_plan *plan, const epg_operands *operands, epg_call *call, bool *empty);
+
 /* Times the plan's candidates on scratch memory and sets plan->chosen and plan->reason. In tune.c. */
 epg_status epg_tune(epg_plan *plan, int32_t rigor);
 

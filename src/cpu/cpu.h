@@ -90,7 +90,4 @@ typedef struct cpu_context {
 	const void *log;
 } cpu_context;
 
-/* The core's services, as the backend was given them. */
-extern const epg_services *cpu_services;
-
 #endif

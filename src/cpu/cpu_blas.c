@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * OpenBLAS, called so that each call computes in its caller's thread. Its own threads are never used: D is shared out by
+ * us, which gives every flavour the same partition and keeps the pools of two runtimes from spinning against each other.
+ *
+ *   pthread  openblas_set_num_threads(1) holds for the process, so the first execution that comes in sets it and the last
+ *            that leaves puts the application's number back.
+ *   openmp   it asks omp_get_max_threads() and omp_in_parallel(): the calling thread's own setting is made 1 for the
+ *            call; openblas_set_num_threads, which some versions turn into a global change or a deadlock, is not called.
+ *   serial   nothing to do.
+ *
+ * The number of calls that run at once is limited to what the BLAS was built for: beyond it, it ends the process. A serial
+ * build that does not say that it locks its buffers gets one call at a time. */
+#include "cpu.h"
+
+#include <cblas.h>
+#include <limits.h>
+#include <omp.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONJ_NO_TRANS = 114 }; /* CblasConjNoTrans, an extension that OpenBLAS has */
+
+static cpu_blas_facts facts;
+static pthread_once_t facts_once = PTHREAD_ONCE_INIT;
+static sem_t slots;
+
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
+static int inside;             /* executions between enter and leave */
+static int application_threads; /* to put back; 0: nothing changed */
+
+/* In a child the other threads, and what they held, are gone. */
+static void after_fork(void)
+{
+	pthread_mutex_init(&threads_lock, NULL);
+	inside = 0;
+	sem_init(&slots, 0, (unsigned)facts.max_calls);
+}
+
+/* The configuration reads "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH … MAX_THREADS=64". */
+static void read_facts(void)
+{
+	static const char *const flavours[] = {"serial", "pthread", "openmp"};
+	const char *config = openblas_get_config(), *max = strstr(config, "MAX_THREADS=");
+	const char *number = strchr(config, ' ');
+	int parallel = openblas_get_parallel();
+	snprintf(facts.version, sizeof facts.version, "%.*s", number ? (int)(number + 1 + strcspn(number + 1, " ") - config) : 40, config);
+	snprintf(facts.core, sizeof facts.core, "%s", openblas_get_corename());
+	facts.parallel = parallel;
+	facts.flavour = parallel >= 0 && parallel <= 2 ? flavours[parallel] : "unknown";
+	facts.max_dim = sizeof(blasint) == 8 ? INT64_MAX / 64 : INT_MAX;
+	facts.max_calls = max ? atoi(max + strlen("MAX_THREADS=")) : 0;
+	if (facts.max_calls < 1)
+		facts.max_calls = parallel == 0 && !strstr(config, "USE_LOCKING") && !strstr(config, "USE_TLS") ? 1 : 16;
+	sem_init(&slots, 0, (unsigned)facts.max_calls);
+	pthread_atfork(NULL, NULL, after_fork);
+}
+
+const cpu_blas_facts *cpu_blas(void)
+{
+	pthread_once(&facts_once, read_facts);
+	return &facts;
+}
+
+void cpu_blas_enter(cpu_blas_guard *guard)
+{
+	*guard = (cpu_blas_guard){0};
+	if (facts.parallel == 2 && !omp_in_parallel()) {
+		guard->omp_threads = omp_get_max_threads();
+		if (guard->omp_threads > 1)
+			omp_set_num_threads(1);
+	}
+	if (facts.parallel != 1)
+		return;
+	guard->counted = true;
+	pthread_mutex_lock(&threads_lock);
+	if (inside++ == 0 && application_threads == 0) {
+		int now = openblas_get_num_threads();
+		if (now > 1) {
+			application_threads = now;
+			openblas_set_num_threads(1);
+		}
+	}
+	pthread_mutex_unlock(&threads_lock);
+}
+
+void cpu_blas_leave(const cpu_blas_guard *guard)
+{
+	if (guard->omp_threads > 1)
+		omp_set_num_threads(guard->omp_threads);
+	if (!guard->counted)
+		return;
+	pthread_mutex_lock(&threads_lock);
+	if (--inside == 0 && application_threads > 0) {
+		openblas_set_num_threads(application_threads);
+		application_threads = 0;
+	}
+	pthread_mutex_unlock(&threads_lock);
+}
+
+static CBLAS_TRANSPOSE trans_of(bool trans, bool conj)
+{
+	if (conj)
+		return trans ? CblasConjTrans : (CBLAS_TRANSPOSE)CONJ_NO_TRANS;
+	return trans ? CblasTrans : CblasNoTrans;
+}
+
+/* One call; every size fits the BLAS's integers. */
+static void gemm_call(const cpu_gemm_args *x, const void *a, const void *b, int64_t k, const double beta[2])
+{
+	CBLAS_TRANSPOSE ta = trans_of(x->a_trans, x->a_conj), tb = trans_of(x->b_trans, x->b_conj);
+	blasint m = (blasint)x->m, n = (blasint)x->n, kk = (blasint)k, lda = (blasint)x->lda, ldb = (blasint)x->ldb, ldc = (blasint)x->ldc;
+	const float alpha32[2] = {(float)x->alpha[0], (float)x->alpha[1]}, beta32[2] = {(float)beta[0], (float)beta[1]};
+	switch (x->type) {
+	case EPG_F32:
+		cblas_sgemm(CblasColMajor, ta, tb, m, n, kk, alpha32[0], a, lda, b, ldb, beta32[0], x->c, ldc);
+		break;
+	case EPG_F64:
+		cblas_dgemm(CblasColMajor, ta, tb, m, n, kk, x->alpha[0], a, lda, b, ldb, beta[0], x->c, ldc);
+		break;
+	case EPG_C64:
+		cblas_cgemm(CblasColMajor, ta, tb, m, n, kk, alpha32, a, lda, b, ldb, beta32, x->c, ldc);
+		break;
+	default:
+		cblas_zgemm(CblasColMajor, ta, tb, m, n, kk, x->alpha, a, lda, b, ldb, beta, x->c, ldc);
+		break;
+	}
+}
+
+void cpu_blas_gemm(const cpu_gemm_args *x)
+{
+	static const double one[2] = {1, 0};
+	int64_t element = x->type == EPG_F32 ? 4 : x->type == EPG_C128 ? 16 : 8;
+	int64_t a_step = (x->a_trans ? 1 : x->lda) * element, b_step = (x->b_trans ? x->ldb : 1) * element;
+	while (sem_wait(&slots))
+		; /* interrupted by a signal */
+	for (int64_t l = 0; l < x->k; l += facts.max_dim) {
+		int64_t k = x->k - l < facts.max_dim ? x->k - l : facts.max_dim;
+		gemm_call(x, (const char *)x->a + l * a_step, (const char *)x->b + l * b_step, k, l == 0 ? x->beta : one);
+	}
+	sem_post(&slots);
+}

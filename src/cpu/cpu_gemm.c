@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The split lowering. D is cut into tiles, at most one for each thread where the sizes allow; a thread computes its tile's
+ * product with a single-threaded GEMM and runs the pass over it while it is the tile's owner. Which tiles there are is
+ * decided by the plan, so that the bits of D do not depend on how many threads turn up; with EPG_DETERMINISTIC not on the
+ * plan's threads either. Bias gradients are summed in chunks of D (cpu_pass.h), so tiles end at chunk ends. */
+#include "cpu.h"
+
+#include <omp.h>
+#include <stdio.h>
+
+#include "../dtype.h"
+#include "../epilog.h"
+
+/* Work (multiply-adds, a pass counted as PASS_WORK of them for each element) below which a tile is not split: about 5 us on
+ * one core, where waking a team costs about 1 us. */
+enum { PASS_WORK = 32, MIN_TILE_WORK = 1 << 18 };
+
+/* Tiles under EPG_DETERMINISTIC: large enough that packing is amortised, small enough to give 16 threads work at 1024². */
+enum { FIXED_TILE_M = 512, FIXED_TILE_N = 256 };
+
+/* Rows of tiles are whole mask words and cache lines; columns fill the micro-kernels of every core type. */
+enum { TILE_UNIT_M = 64, TILE_UNIT_N = 8 };
+
+/* Chunk sums of one round of batch items are kept under this, so that they stay in cache. */
+enum { SUMS_NBYTES = 1 << 20 };
+
+static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+static int64_t min64(int64_t x, int64_t y) { return x < y ? x : y; }
+
+/* At most 32 chunks, of at least 64: sums of f32 stay accurate and cost little memory. */
+int64_t cpu_sum_chunk(int64_t extent)
+{
+	return round_up(extent > 32 * 64 ? ceil_div(extent, 32) : 64, 64);
+}
+
+static int64_t chunks_of(int64_t extent) { return ceil_div(extent, cpu_sum_chunk(extent)); }
+
+/* ---- Planning ---- */
+
+static bool blas_takes(const epg_view *view, const char *name, char why[EPG_WHY_NBYTES])
+{
+	int64_t max = cpu_blas()->max_dim;
+	if (view->ld == 0)
+		snprintf(why, EPG_WHY_NBYTES, "%s has ld 0, which a BLAS does not take", name);
+	else if (view->ld > max)
+		snprintf(why, EPG_WHY_NBYTES, "%s.ld is %lld, more than the BLAS's %lld", name, (long long)view->ld, (long long)max);
+	else
+		return true;
+	return false;
+}
+
+bool cpu_split_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
+{
+	if (p->k == 0 || (p->alpha[0] == 0 && p->alpha[1] == 0))
+		return true;
+	return blas_takes(&p->a, p->swapped ? "b" : "a", why) && blas_takes(&p->b, p->swapped ? "a" : "b", why) && blas_takes(&p->d, "d", why);
+}
+
+/* Cuts m×n into parts_m·parts_n ≤ threads tiles with the smallest sum of sides: that is what a tile reads of A and B. */
+static void balanced_tiles(cpu_plan *plan, int64_t threads, int64_t unit_m, int64_t unit_n)
+{
+	int64_t m = plan->problem.m > 0 ? plan->problem.m : 1, n = plan->problem.n > 0 ? plan->problem.n : 1;
+	int64_t best = INT64_MAX, best_tiles = 0;
+	for (int64_t parts_n = 1; parts_n <= threads; parts_n++) {
+		int64_t tile_m = round_up(ceil_div(m, threads / parts_n), unit_m), tile_n = round_up(ceil_div(n, parts_n), unit_n);
+		int64_t tiles = ceil_div(m, tile_m) * ceil_div(n, tile_n), sides = min64(tile_m, m) + min64(tile_n, n);
+		if (tiles > best_tiles || (tiles == best_tiles && sides < best)) {
+			plan->tile_m = tile_m, plan->tile_n = tile_n;
+			best = sides, best_tiles = tiles;
+		}
+	}
+}
+
+static int32_t useful_threads(const cpu_plan *plan, int64_t items)
+{
+	const epg_problem *p = &plan->problem;
+	double most = (double)items * (double)p->m * (double)p->n * ((double)p->k + PASS_WORK) / MIN_TILE_WORK;
+	return most < 1 ? 1 : most < plan->threads ? (int32_t)most : plan->threads;
+}
+
+static int64_t sums_per_item(const epg_problem *p)
+{
+	if (p->epilog & EPG_BGRAD)
+		return p->bgrad.length * chunks_of(p->axis == EPG_PER_ROW ? p->n : p->m);
+	return p->epilog & (EPG_BGRADA | EPG_BGRADB) ? p->bgrad.length * chunks_of(p->k) : 0;
+}
+
+/* Batch items whose sums fit the workspace together. */
+static int64_t items_per_round(const epg_problem *p)
+{
+	int64_t each = sums_per_item(p) * (int64_t)sizeof(double);
+	if (each == 0 || !(p->epilog & EPG_BGRAD))
+		return p->batch;
+	return each < SUMS_NBYTES ? min64(SUMS_NBYTES / each, p->batch) : 1;
+}
+
+void cpu_split_prepare(cpu_plan *plan)
+{
+	const epg_problem *p = &plan->problem;
+	bool sums = (p->epilog & EPG_BGRAD) != 0;
+	int64_t unit_m = sums && p->axis == EPG_PER_COLUMN ? cpu_sum_chunk(p->m) : TILE_UNIT_M;
+	int64_t unit_n = sums && p->axis == EPG_PER_ROW ? cpu_sum_chunk(p->n) : TILE_UNIT_N;
+	int64_t most = cpu_blas()->max_dim / 2;
+	if (p->flags & EPG_DETERMINISTIC) {
+		plan->tile_m = round_up(FIXED_TILE_M, unit_m);
+		plan->tile_n = round_up(FIXED_TILE_N, unit_n);
+	} else {
+		balanced_tiles(plan, p->batch >= plan->threads ? 1 : useful_threads(plan, 1), unit_m, unit_n);
+	}
+	plan->tile_m = plan->tile_m > most ? round_up(most - unit_m, unit_m) : plan->tile_m;
+	plan->tile_n = plan->tile_n > most ? round_up(most - unit_n, unit_n) : plan->tile_n;
+	plan->threads = useful_threads(plan, p->batch);
+	plan->workspace_nbytes = (size_t)(sums_per_item(p) * (p->epilog & EPG_BGRAD ? items_per_round(p) : 1)) * sizeof(double);
+}
+
+/* ---- Executing ---- */
+
+/* What all threads of one execution share. */
+typedef struct split_job {
+	const cpu_plan *plan;
+	const epg_call *call;
+	cpu_pass pass;
+	bool product, run_pass, blas_beta;
+	double *sums;                 /* of the round's items, one after the other */
+	int64_t tiles_m, tiles;       /* of one item */
+	int64_t first_item, items;    /* of the round */
+} split_job;
+
+static const void *at(const void *base, const epg_view *view, int64_t item, int64_t i, int64_t j)
+{
+	int64_t index = item * view->batch_stride + (view->trans ? i * view->ld + j : i + j * view->ld);
+	return base ? (const char *)base + epg_type_nbytes(view->type, index) : NULL;
+}
+
+static void tile_product(const split_job *job, int64_t item, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+{
+	static const double zero[2] = {0, 0};
+	const epg_problem *p = &job->plan->problem;
+	const epg_operands *x = &job->call->x;
+	cpu_gemm_args args = {
+		.type = p->d.type, .a_trans = p->a.trans, .a_conj = p->a.conj, .b_trans = p->b.trans, .b_conj = p->b.conj,
+		.m = i1 - i0, .n = j1 - j0, .k = p->k, .lda = p->a.ld, .ldb = p->b.ld, .ldc = p->d.ld,
+		.alpha = job->call->alpha, .beta = job->blas_beta ? job->call->beta : zero,
+		.a = at(x->a, &p->a, item, i0, 0), .b = at(x->b, &p->b, item, 0, j0), .c = (void *)at(x->d, &p->d, item, i0, j0),
+	};
+	cpu_blas_gemm(&args);
+}
+
+static void tile_pass(const split_job *job, int64_t item, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+{
+	const epg_problem *p = &job->plan->problem;
+	const epg_operands *x = &job->call->x;
+	const cpu_pass_table *table = job->plan->context->pass;
+	cpu_pass_data data = {
+		.c = at(x->c, &p->c, item, 0, 0), .d = (void *)at(x->d, &p->d, item, 0, 0), .aux = (void *)at(x->aux, &p->aux, item, 0, 0),
+		.bias = x->bias ? (const char *)x->bias + epg_type_nbytes(p->bias.type, item * p->bias.batch_stride) : NULL,
+		.beta = {job->call->beta[0], job->call->beta[1]},
+	};
+	if (!(p->epilog & EPG_BGRAD)) {
+		table->run(&job->pass, &data, i0, i1, j0, j1);
+		return;
+	}
+	bool per_row = p->axis == EPG_PER_ROW;
+	int64_t width = cpu_sum_chunk(per_row ? p->n : p->m), begin = per_row ? j0 : i0, end = per_row ? j1 : i1;
+	double *sums = job->sums + (item - job->first_item) * sums_per_item(p);
+	for (int64_t s = begin; s < end; s += width) {
+		int64_t e = min64(s + width, end);
+		data.sums = sums + s / width * p->bgrad.length;
+		if (per_row)
+			table->run(&job->pass, &data, i0, i1, s, e);
+		else
+			table->run(&job->pass, &data, s, e, j0, j1);
+	}
+}
+
+static void run_tile(const split_job *job, int64_t task)
+{
+	const cpu_plan *plan = job->plan;
+	int64_t item = job->first_item + task / job->tiles, tile = task % job->tiles;
+	int64_t i0 = tile % job->tiles_m * plan->tile_m, i1 = min64(i0 + plan->tile_m, plan->problem.m);
+	int64_t j0 = tile / job->tiles_m * plan->tile_n, j1 = min64(j0 + plan->tile_n, plan->problem.n);
+	if (job->product)
+		tile_product(job, item, i0, i1, j0, j1);
+	if (job->run_pass)
+		tile_pass(job, item, i0, i1, j0, j1);
+}
+
+/* Calls each(job, task) for every task; in the calling thread alone when there is one thread or one task. */
+static void share_out(const split_job *job, int64_t tasks, void (*each)(const split_job *, int64_t))
+{
+	int threads = cpu_usable_threads((int32_t)min64(job->plan->threads, tasks));
+	if (threads <= 1) {
+		for (int64_t task = 0; task < tasks; task++)
+			each(job, task);
+		return;
+	}
+#pragma omp parallel for num_threads(threads) schedule(static)
+	for (int64_t task = 0; task < tasks; task++)
+		each(job, task);
+}
+
+void cpu_sum_finish(int32_t type, void *gradient, bool accumulate, const double *sums, int64_t chunks, int64_t length)
+{
+	for (int64_t i = 0; i < length; i++) {
+		double old = !accumulate ? 0 : type == EPG_F32 ? ((float *)gradient)[i] : ((double *)gradient)[i], sum = 0;
+		for (int64_t c = 0; c < chunks; c++)
+			sum += sums[c * length + i];
+		if (type == EPG_F32)
+			((float *)gradient)[i] = (float)(sum + old);
+		else
+			((double *)gradient)[i] = sum + old;
+	}
+}
+
+static void finish_gradient(const split_job *job, int64_t item, const double *sums, int64_t chunks)
+{
+	const epg_span *span = &job->plan->problem.bgrad;
+	void *gradient = (char *)job->call->x.bgrad + epg_type_nbytes(span->type, item * span->batch_stride);
+	cpu_sum_finish(span->type, gradient, job->plan->problem.flags & EPG_BGRAD_ACCUMULATE, sums, chunks, span->length);
+}
+
+static void finish_item(const split_job *job, int64_t task)
+{
+	const epg_problem *p = &job->plan->problem;
+	int64_t chunks = p->m && p->n ? chunks_of(p->axis == EPG_PER_ROW ? p->n : p->m) : 0;
+	finish_gradient(job, job->first_item + task, job->sums + task * sums_per_item(p), chunks);
+}
+
+/* ---- BGRADA and BGRADB: sums of an operand over k ---- */
+
+/* Lines of the operand that one task sums. */
+enum { OPERAND_BLOCK = 512 };
+
+static void sum_operand_block(const split_job *job, int64_t task)
+{
+	const epg_problem *p = &job->plan->problem;
+	bool of_a = (p->epilog & EPG_BGRADA) != 0;
+	const epg_view *view = of_a ? &p->a : &p->b;
+	const void *x = at(of_a ? job->call->x.a : job->call->x.b, view, job->first_item, 0, 0);
+	int64_t blocks = ceil_div(p->bgrad.length, OPERAND_BLOCK), width = cpu_sum_chunk(p->k), chunk = task / blocks;
+	int64_t l0 = chunk * width, l1 = min64(l0 + width, p->k);
+	int64_t s0 = task % blocks * OPERAND_BLOCK, s1 = min64(s0 + OPERAND_BLOCK, p->bgrad.length);
+	double *sums = job->sums + chunk * p->bgrad.length;
+	/* k runs over the columns of the stored matrix for A as it is and for Bᵀ. */
+	const cpu_pass_table *table = job->plan->context->pass;
+	if (of_a != view->trans)
+		table->sum(view->type, x, view->ld, EPG_PER_ROW, s0, s1, l0, l1, sums);
+	else
+		table->sum(view->type, x, view->ld, EPG_PER_COLUMN, l0, l1, s0, s1, sums);
+}
+
+static void sum_operands(split_job *job)
+{
+	const epg_problem *p = &job->plan->problem;
+	int64_t chunks = chunks_of(p->k);
+	for (int64_t item = 0; item < p->batch; item++) {
+		job->first_item = item;
+		share_out(job, chunks * ceil_div(p->bgrad.length, OPERAND_BLOCK), sum_operand_block);
+		finish_gradient(job, item, job->sums, chunks);
+	}
+}
+
+/* ---- The whole ---- */
+
+static bool same_memory(const epg_problem *p, const epg_operands *x)
+{
+	return x->c == x->d && !p->c.trans && p->c.ld == p->d.ld && (p->batch <= 1 || p->c.batch_stride == p->d.batch_stride);
+}
+
+static split_job make_job(const cpu_plan *plan, const epg_call *call, void *workspace)
+{
+	const epg_problem *p = &plan->problem;
+	bool beta = call->beta[0] != 0 || call->beta[1] != 0;
+	split_job job = {.plan = plan, .call = call, .sums = workspace};
+	job.product = p->k > 0 && (call->alpha[0] != 0 || call->alpha[1] != 0);
+	job.blas_beta = job.product && beta && same_memory(p, &call->x);
+	job.pass = (cpu_pass){
+		.type = p->d.type, .epilog = p->epilog, .axis = p->axis, .has_product = job.product, .add_c = beta && !job.blas_beta,
+		.c_trans = p->c.trans, .aux_trans = p->aux.trans, .c_ld = p->c.ld, .d_ld = p->d.ld, .aux_ld = p->aux.ld,
+	};
+	job.run_pass = !job.product || job.pass.add_c || (p->epilog & ~(EPG_BGRADA | EPG_BGRADB));
+	job.tiles_m = ceil_div(p->m, plan->tile_m);
+	job.tiles = job.tiles_m * ceil_div(p->n, plan->tile_n);
+	return job;
+}
+
+epg_status cpu_split_execute(const cpu_plan *plan, const epg_call *call, void *workspace)
+{
+	const epg_problem *p = &plan->problem;
+	split_job job = make_job(plan, call, workspace);
+	if (p->epilog & (EPG_BGRADA | EPG_BGRADB))
+		sum_operands(&job); /* first: D may not overlap A or B, but sums need no D */
+	cpu_blas_guard guard;
+	cpu_blas_enter(&guard);
+	int64_t round = items_per_round(p);
+	for (int64_t item = 0; item < p->batch; item += round) {
+		job.first_item = item;
+		job.items = min64(round, p->batch - item);
+		share_out(&job, job.items * job.tiles, run_tile);
+		if (p->epilog & EPG_BGRAD)
+			share_out(&job, job.items, finish_item);
+	}
+	cpu_blas_leave(&guard);
+	return EPG_SUCCESS;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pointers of an execution: each needed one must be there, aligned to its element, none may be superfluous, and no
+ * output may overlap anything but where the header allows it. This is on the path of every execution, so the common case
+ * is a few comparisons. */
+#include <string.h>
+
+#include "dtype.h"
+#include "epilog.h"
+#include "plan.h"
+
+/* ---- Overlap ---- */
+
+/* The bytes that an operand covers: lines of length bytes, pitch bytes apart. */
+typedef struct footprint {
+	uintptr_t begin, end;
+	uint64_t length, pitch;
+	bool lined; /* length and pitch describe all of it, the batch included */
+} footprint;
+
+/* Batch items that lie between each other's lines, or a whole number of pitches apart, make one set of lines. */
+static footprint footprint_of(const void *ptr, const epg_view *view, int64_t batch, int64_t nbytes)
+{
+	int64_t length = view->trans ? view->cols : view->rows, lines = view->trans ? view->rows : view->cols;
+	int64_t stride = batch > 1 ? view->batch_stride : 0, reach = (batch > 1 ? batch - 1 : 0) * stride + length;
+	footprint f = {.begin = (uintptr_t)ptr, .end = (uintptr_t)ptr + (uintptr_t)nbytes, .lined = true};
+	bool one_line = lines <= 1 || view->ld == length;
+	if (one_line && (batch <= 1 || stride <= lines * length)) {
+		f.length = f.pitch = (uint64_t)nbytes;
+	} else if (view->ld > 0 && (stride % view->ld == 0 || reach <= view->ld)) {
+		f.pitch = (uint64_t)epg_type_nbytes(view->type, view->ld);
+		f.length = (uint64_t)epg_type_nbytes(view->type, stride % view->ld == 0 ? length : reach);
+	} else {
+		f.lined = false;
+	}
+	return f;
+}
+
+static footprint footprint_of_span(const void *ptr, int64_t nbytes)
+{
+	return (footprint){(uintptr_t)ptr, (uintptr_t)ptr + (uintptr_t)nbytes, (uint64_t)nbytes, (uint64_t)nbytes, true};
+}
+
+/* True when they certainly share a byte; false when they do not, or when it cannot be seen. */
+static bool overlap(const footprint *x, const footprint *y)
+{
+	if (x->begin >= y->end || y->begin >= x->end)
+		return false;
+	if (!x->lined || !y->lined)
+		return false;
+	if (x->pitch != y->pitch && x->length != x->pitch && y->length != y->pitch)
+		return false;
+	/* Of equal pitch, or one of them dense: is the later one's start, or its length from there, in a line of the earlier? */
+	const footprint *first = x->begin <= y->begin ? x : y, *second = first == x ? y : x;
+	if (first->length == first->pitch)
+		return true;
+	uint64_t offset = (second->begin - first->begin) % first->pitch;
+	return offset < first->length || offset + second->length > first->pitch;
+}
+
+/* ---- The pointers ---- */
+
+static bool nonzero(const double x[2]) { return x[0] != 0 || x[1] != 0; }
+
+static int64_t element_alignment(int32_t type)
+{
+	int64_t nbytes = epg_type_nbytes(type, 1);
+	return epg_type_complex(type) ? nbytes / 2 : nbytes;
+}
+
+typedef struct pointer_rule {
+	const char *name;
+	const void *ptr;
+	bool needed, refused, output;
+	const epg_view *view; /* NULL: a vector */
+	int32_t type;
+	int64_t nbytes;
+} pointer_rule;
+
+static epg_status check_pointer(const pointer_rule *r)
+{
+	if (r->needed && !r->ptr)
+		return epg_fail(EPG_INVALID, "%s is NULL, but this execution needs it", r->name);
+	if (r->refused && r->ptr)
+		return epg_fail(EPG_INVALID, "%s is %p, but must be NULL: this problem does not use it", r->name, r->ptr);
+	if (r->ptr && (r->needed || r->output) && (uintptr_t)r->ptr % (uintptr_t)element_alignment(r->type))
+		return epg_fail(EPG_INVALID, "%s is %p, but must be aligned to %lld bytes", r->name, r->ptr, (long long)element_alignment(r->type));
+	return EPG_SUCCESS;
+}
+
+/* D may be exactly C, or exactly the aux that it reads. */
+static bool in_place(const epg_problem *p, const pointer_rule *d, const pointer_rule *other)
+{
+	const epg_view *x = d->view, *y = other->view;
+	bool readable = other->view == &p->c || (other->view == &p->aux && epg_epilog_aux_in(p->epilog));
+	return readable && d->ptr == other->ptr && x->type == y->type && x->trans == y->trans && x->ld == y->ld && (p->batch <= 1 || x->batch_stride == y->batch_stride);
+}
+
+static footprint footprint_of_rule(const pointer_rule *r, int64_t batch)
+{
+	return r->view ? footprint_of(r->ptr, r->view, batch, r->nbytes) : footprint_of_span(r->ptr, r->nbytes);
+}
+
+static epg_status check_overlap(const epg_problem *p, const pointer_rule *out, const pointer_rule *other)
+{
+	if (!out->needed || !other->needed || out == other || out->nbytes == 0 || other->nbytes == 0)
+		return EPG_SUCCESS;
+	const char *x = out->ptr, *y = other->ptr;
+	if (x >= y + other->nbytes || y >= x + out->nbytes)
+		return EPG_SUCCESS;
+	footprint fx = footprint_of_rule(out, p->batch), fy = footprint_of_rule(other, p->batch);
+	if (!overlap(&fx, &fy) || (out->view == &p->d && in_place(p, out, other)))
+		return EPG_SUCCESS;
+	return epg_fail(EPG_INVALID, "%s (%p, %lld bytes) overlaps %s (%p, %lld bytes)", out->name, out->ptr, (long long)out->nbytes, other->name,
+		other->ptr, (long long)other->nbytes);
+}
+
+enum { NRULES = 7 };
+
+static void make_rules(const epg_plan *plan, const epg_call *call, pointer_rule rules[NRULES])
+{
+	const epg_problem *p = &plan->problem;
+	const epg_operands *x = &call->x;
+	const int64_t *nbytes = plan->extent_nbytes;
+	bool device_scalars = (p->flags & EPG_SCALARS_ON_DEVICE) != 0 && plan->context->backend != &epg_cpu_backend;
+	bool some_d = nbytes[EPG_OPERAND_D] > 0, product = some_d && p->k > 0 && (device_scalars || nonzero(call->alpha));
+	bool bias = p->epilog & EPG_BIAS, aux = p->epilog & EPG_AUX, bgrad = epg_epilog_bgrad(p->epilog);
+	const char *a = p->swapped ? "b" : "a", *b = p->swapped ? "a" : "b";
+	const pointer_rule all[NRULES] = {
+		{a, x->a, nbytes[EPG_OPERAND_A] > 0 && (product || p->epilog & EPG_BGRADA), false, false, &p->a, p->a.type, nbytes[EPG_OPERAND_A]},
+		{b, x->b, nbytes[EPG_OPERAND_B] > 0 && (product || p->epilog & EPG_BGRADB), false, false, &p->b, p->b.type, nbytes[EPG_OPERAND_B]},
+		{"c", x->c, some_d && !device_scalars && nonzero(call->beta), false, false, &p->c, p->c.type, nbytes[EPG_OPERAND_C]},
+		{"bias", x->bias, bias && some_d, !bias, false, NULL, p->d.type, nbytes[EPG_OPERAND_BIAS]},
+		{"d", x->d, some_d, false, true, &p->d, p->d.type, nbytes[EPG_OPERAND_D]},
+		{"aux", x->aux, aux && some_d, !aux, epg_epilog_aux_out(p->epilog), &p->aux, aux ? p->aux.type : EPG_BIT, nbytes[EPG_OPERAND_AUX]},
+		{"bgrad", x->bgrad, nbytes[EPG_OPERAND_BGRAD] > 0, !bgrad, true, NULL, p->d.type, nbytes[EPG_OPERAND_BGRAD]},
+	};
+	memcpy(rules, all, sizeof all);
+}
+
+/* What this version has no use for. */
+static epg_status check_reserved(const epg_operands *x)
+{
+	const struct { const char *name; const void *ptr; } unused[] = {
+		{"scale_a", x->scale_a}, {"scale_b", x->scale_b}, {"scale_c", x->scale_c}, {"scale_d", x->scale_d}, {"scale_aux", x->scale_aux},
+		{"scale_d_out", x->scale_d_out}, {"amax_d", x->amax_d}, {"amax_aux", x->amax_aux}};
+	for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
+		if (unused[i].ptr)
+			return epg_fail(EPG_INVALID, "%s is %p, but must be NULL: this problem does not use it", unused[i].name, unused[i].ptr);
+	return EPG_SUCCESS;
+}
+
+static epg_status check_workspace(const epg_plan *plan, const epg_operands *x)
+{
+	if (!x->workspace)
+		return x->workspace_nbytes == 0 ? EPG_SUCCESS : epg_fail(EPG_INVALID, "workspace is NULL although workspace_nbytes is %zu", x->workspace_nbytes);
+	if (x->workspace_nbytes < plan->info.workspace_nbytes)
+		return epg_fail(EPG_INVALID, "workspace_nbytes is %zu, but must be at least %zu", x->workspace_nbytes, plan->info.workspace_nbytes);
+	if (plan->info.workspace_nbytes && (uintptr_t)x->workspace % plan->info.workspace_alignment)
+		return epg_fail(EPG_INVALID, "workspace is %p, but must be aligned to %zu bytes", x->workspace, plan->info.workspace_alignment);
+	return EPG_SUCCESS;
+}
+
+static void read_scalar(int32_t type, const void *from, double to[2])
+{
+	bool pair = epg_type_complex(type), narrow = type == EPG_F32 || type == EPG_C64;
+	for (int i = 0; i <= pair; i++)
+		to[i] = narrow ? (double)((const float *)from)[i] : ((const double *)from)[i];
+}
+
+epg_status epg_operands_check(const epg_plan *plan, const epg_operands *operands, epg_call *call, bool *empty)
+{
+	const epg_problem *p = &plan->problem;
+	epg_status status = EPG_SUCCESS;
+	call->x = (epg_operands){.size = sizeof call->x};
+	if (operands->size == sizeof *operands)
+		call->x = *operands;
+	else
+		status = epg_struct_read("operands", &call->x, sizeof call->x, operands, offsetof(epg_operands, alpha));
+	*empty = p->batch == 0;
+	if (status || *empty)
+		return status;
+	memcpy(call->alpha, p->alpha, sizeof call->alpha);
+	memcpy(call->beta, p->beta, sizeof call->beta);
+	bool scalars_here = !(p->flags & EPG_SCALARS_ON_DEVICE) || plan->context->backend == &epg_cpu_backend;
+	if (call->x.alpha && scalars_here)
+		read_scalar(p->scalar, call->x.alpha, call->alpha);
+	if (call->x.beta && scalars_here)
+		read_scalar(p->scalar, call->x.beta, call->beta);
+	if (p->swapped)
+		epg_operands_swap(&call->x);
+	pointer_rule rules[NRULES];
+	make_rules(plan, call, rules);
+	status = check_reserved(&call->x);
+	for (int i = 0; i < NRULES && !status; i++)
+		status = check_pointer(&rules[i]);
+	for (int i = 0; i < NRULES && !status; i++)
+		for (int j = 0; j < NRULES && rules[i].output && !status; j++)
+			status = check_overlap(p, &rules[i], &rules[j]);
+	return status ? status : check_workspace(plan, &call->x);
+}

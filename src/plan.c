@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Planning: collect the candidates from the backend's lowerings, order them by estimated cost, pick one, and say why. */
+#include "plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "epilog.h"
+
+/* ---- Pins ---- */
+
+void epg_pin_print(const epg_backend *backend, const epg_variant *variant, char *text, size_t text_nbytes)
+{
+	const epg_lowering *lowering = &backend->lowerings[variant->lowering];
+	epg_text out = {text, text_nbytes, 0};
+	epg_text_add(&out, "%s/%s", backend->name, lowering->name);
+	for (int i = 0; lowering->param_names[i]; i++)
+		epg_text_add(&out, " %s=%lld", lowering->param_names[i], (long long)variant->param[i]);
+}
+
+static int32_t find_lowering(const epg_backend *backend, const char *text, size_t length)
+{
+	size_t prefix = strlen(backend->name);
+	if (length <= prefix || strncmp(text, backend->name, prefix) || text[prefix] != '/')
+		return -1;
+	for (int32_t i = 0; i < backend->nlowerings; i++)
+		if (strlen(backend->lowerings[i].name) == length - prefix - 1 && strncmp(backend->lowerings[i].name, text + prefix + 1, length - prefix - 1) == 0)
+			return i;
+	return -1;
+}
+
+/* One "name=number" at *text, which moves behind it. */
+static epg_status parse_param(const char **text, const char *name, int64_t *value)
+{
+	size_t length = strlen(name);
+	char *end;
+	*text += strspn(*text, " ");
+	if (strncmp(*text, name, length) || (*text)[length] != '=')
+		return epg_fail(EPG_INVALID, "pin has '%.40s' where '%s=' was expected", *text, name);
+	*value = strtoll(*text + length + 1, &end, 10);
+	if (end == *text + length + 1 || (*end && *end != ' '))
+		return epg_fail(EPG_INVALID, "pin has '%.40s', but %s must be a whole number", *text, name);
+	*text = end;
+	return EPG_SUCCESS;
+}
+
+epg_status epg_pin_parse(const epg_backend *backend, const char *text, epg_variant *variant)
+{
+	size_t length = strcspn(text, " ");
+	int32_t lowering = find_lowering(backend, text, length);
+	if (lowering < 0)
+		return epg_fail(EPG_INVALID, "pin is '%.60s', but must begin with a lowering of this backend, as %s/%s", text, backend->name, backend->lowerings[0].name);
+	epg_variant v = {.lowering = lowering};
+	const char *at = text + length;
+	epg_status status = EPG_SUCCESS;
+	for (int i = 0; backend->lowerings[lowering].param_names[i] && !status; i++)
+		status = parse_param(&at, backend->lowerings[lowering].param_names[i], &v.param[i]);
+	if (status)
+		return status;
+	if (at[strspn(at, " ")])
+		return epg_fail(EPG_INVALID, "pin has '%.40s' behind its last parameter", at);
+	*variant = v;
+	return EPG_SUCCESS;
+}
+
+/* ---- Candidates ---- */
+
+static void refuse(epg_plan *plan, const char *name, const char *why)
+{
+	epg_text out = {plan->refusals, sizeof plan->refusals, strlen(plan->refusals)};
+	epg_text_add(&out, "  %s: %s\n", name, why);
+}
+
+/* Keeps the variants sorted by cost. */
+static void insert(epg_plan *plan, const epg_variant *variant)
+{
+	int32_t i = plan->nvariants++;
+	for (; i > 0 && plan->variants[i - 1].cost_s > variant->cost_s; i--)
+		plan->variants[i] = plan->variants[i - 1];
+	plan->variants[i] = *variant;
+}
+
+/* Bytes by which the limit is too small; 0: it fits. */
+static int64_t missing_nbytes(const epg_plan_options *options, const epg_variant *variant)
+{
+	int64_t limit = options->workspace_limit_nbytes, needed = (int64_t)variant->workspace_nbytes;
+	return limit >= 0 && needed > limit ? needed - limit : 0;
+}
+
+static void collect(epg_plan *plan, const epg_plan_options *options, int64_t *least_missing)
+{
+	const epg_backend *backend = plan->context->backend;
+	*least_missing = INT64_MAX;
+	for (int32_t l = 0; l < backend->nlowerings; l++) {
+		char why[EPG_WHY_NBYTES] = "";
+		epg_variant found[EPG_MAX_VARIANTS];
+		if (!backend->supports(plan->context->state, &plan->problem, l, why)) {
+			refuse(plan, backend->lowerings[l].name, why);
+			continue;
+		}
+		int32_t count = backend->variants(plan->context->state, &plan->problem, l, options->rigor, found, EPG_MAX_VARIANTS - plan->nvariants);
+		for (int32_t i = 0; i < count; i++) {
+			int64_t missing = missing_nbytes(options, &found[i]);
+			if (!missing) {
+				insert(plan, &found[i]);
+				continue;
+			}
+			*least_missing = missing < *least_missing ? missing : *least_missing;
+			snprintf(why, sizeof why, "the workspace limit of %lld bytes is %lld bytes too small", (long long)options->workspace_limit_nbytes, (long long)missing);
+			refuse(plan, backend->lowerings[l].name, why);
+		}
+	}
+}
+
+/* ---- Choosing ---- */
+
+/* Makes the pinned variant the chosen one, adding it to the candidates if it is not among them. */
+static epg_status choose_pinned(epg_plan *plan, const char *pin, const epg_plan_options *options)
+{
+	const epg_backend *backend = plan->context->backend;
+	epg_variant variant;
+	char why[EPG_WHY_NBYTES] = "";
+	epg_status status = epg_pin_parse(backend, pin, &variant);
+	if (status)
+		return status;
+	if (!backend->supports(plan->context->state, &plan->problem, variant.lowering, why) || !backend->accepts(plan->context->state, &plan->problem, &variant, why))
+		return epg_fail(EPG_UNSUPPORTED, "pin is '%s', which cannot carry this problem out: %s", pin, why);
+	int64_t missing = missing_nbytes(options, &variant);
+	if (missing)
+		return epg_fail(EPG_NO_MEMORY, "pin is '%s', for which the workspace limit of %lld bytes is %lld bytes too small", pin,
+			(long long)options->workspace_limit_nbytes, (long long)missing);
+	for (int32_t i = 0; i < plan->nvariants; i++)
+		if (plan->variants[i].lowering == variant.lowering && memcmp(plan->variants[i].param, variant.param, sizeof variant.param) == 0) {
+			plan->chosen = i;
+			return EPG_SUCCESS;
+		}
+	if (plan->nvariants == EPG_MAX_VARIANTS)
+		plan->nvariants--;
+	plan->chosen = plan->nvariants++;
+	plan->variants[plan->chosen] = variant;
+	return EPG_SUCCESS;
+}
+
+/* True when wisdom knows the problem and its pin still works here. */
+static bool choose_wise(epg_plan *plan, const epg_plan_options *options)
+{
+	epg_context *context = plan->context;
+	char pin[EPG_PIN_NBYTES] = "";
+	pthread_mutex_lock(&context->wisdom_lock);
+	const char *known = epg_wisdom_find(&context->wisdom, plan->line);
+	if (known)
+		snprintf(pin, sizeof pin, "%s", known);
+	pthread_mutex_unlock(&context->wisdom_lock);
+	if (!known || choose_pinned(plan, pin, options) != EPG_SUCCESS)
+		return false;
+	snprintf(plan->reason, sizeof plan->reason, "wisdom for this problem");
+	return true;
+}
+
+static epg_status choose_measured(epg_plan *plan, int32_t rigor)
+{
+	epg_context *context = plan->context;
+	char pin[EPG_PIN_NBYTES];
+	epg_status status = epg_tune(plan, rigor);
+	if (status)
+		return status;
+	epg_pin_print(context->backend, &plan->variants[plan->chosen], pin, sizeof pin);
+	pthread_mutex_lock(&context->wisdom_lock);
+	status = epg_wisdom_add(&context->wisdom, plan->line, pin);
+	pthread_mutex_unlock(&context->wisdom_lock);
+	return status;
+}
+
+/* Pin, wisdom, measurement, estimate, in this order. Measuring never decides a deterministic plan. */
+static epg_status choose(epg_plan *plan, const epg_plan_options *options)
+{
+	plan->chosen = 0;
+	if (options->pin) {
+		snprintf(plan->reason, sizeof plan->reason, "pinned by the caller");
+		return choose_pinned(plan, options->pin, options);
+	}
+	snprintf(plan->reason, sizeof plan->reason, "the best estimate");
+	if (choose_wise(plan, options))
+		return EPG_SUCCESS;
+	if (options->rigor == EPG_ESTIMATE || plan->problem.flags & EPG_DETERMINISTIC || plan->nvariants < 2 || plan->problem.batch == 0)
+		return EPG_SUCCESS;
+	return choose_measured(plan, options->rigor);
+}
+
+/* ---- Creating ---- */
+
+static epg_status check_options(const epg_plan_options *o)
+{
+	if (o->rigor < EPG_ESTIMATE || o->rigor > EPG_PATIENT)
+		return epg_fail(EPG_INVALID, "options.rigor is %d, but must be from 0 to %d", o->rigor, EPG_PATIENT);
+	if (o->memory < EPG_MEMORY_DEVICE || o->memory > EPG_MEMORY_HOST)
+		return epg_fail(EPG_INVALID, "options.memory is %d, but must be from 0 to %d", o->memory, EPG_MEMORY_HOST);
+	if (o->workspace_limit_nbytes < -1)
+		return epg_fail(EPG_INVALID, "options.workspace_limit_nbytes is %lld, but must be -1 (none) or more", (long long)o->workspace_limit_nbytes);
+	if (o->sm_count < 0)
+		return epg_fail(EPG_INVALID, "options.sm_count is %d, but must be 0 or more", o->sm_count);
+	if (o->reserved != 0)
+		return epg_fail(EPG_INVALID, "options.reserved is %d, but must be 0", o->reserved);
+	return EPG_SUCCESS;
+}
+
+epg_status epg_plan_options_init(epg_plan_options *options, size_t size)
+{
+	const epg_plan_options defaults = {.size = size, .workspace_limit_nbytes = -1};
+	if (!options)
+		return epg_fail(EPG_INVALID, "options is NULL");
+	if (size < offsetof(epg_plan_options, sm_count))
+		return epg_fail(EPG_INVALID, "size is %zu, but must be sizeof(epg_plan_options)", size);
+	memset(options, 0, size);
+	memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
+	return EPG_SUCCESS;
+}
+
+static epg_status read_options(const epg_plan_options *from, epg_plan_options *options)
+{
+	epg_plan_options_init(options, sizeof *options);
+	epg_status status = from ? epg_struct_read("options", options, sizeof *options, from, offsetof(epg_plan_options, sm_count)) : EPG_SUCCESS;
+	return status ? status : check_options(options);
+}
+
+static void fill_extents(epg_plan *plan)
+{
+	const epg_problem *p = &plan->problem;
+	const epg_view *views[] = {&p->a, &p->b, &p->c, &p->d, &p->aux};
+	const epg_span *spans[] = {&p->bias, &p->bgrad};
+	for (int i = 0; i < 5; i++)
+		if (i < EPG_OPERAND_AUX || p->epilog & EPG_AUX)
+			plan->extent_nbytes[i] = epg_type_nbytes(views[i]->type, epg_view_batch_extent(views[i], p->batch));
+	for (int i = 0; i < 2; i++)
+		if (spans[i]->length > 0 && p->batch > 0)
+			plan->extent_nbytes[EPG_OPERAND_BIAS + i] = epg_type_nbytes(spans[i]->type, (p->batch - 1) * spans[i]->batch_stride + spans[i]->length);
+}
+
+/* Everything but the plan's own memory: problem, candidates, choice, backend's plan. */
+static epg_status build(epg_plan *plan, const epg_plan_options *options)
+{
+	const epg_backend *backend = plan->context->backend;
+	int64_t missing;
+	fill_extents(plan);
+	collect(plan, options, &missing);
+	if (plan->nvariants == 0 && missing != INT64_MAX)
+		return epg_fail(EPG_NO_MEMORY, "options.workspace_limit_nbytes is %lld, but must be at least %lld more for this problem",
+			(long long)options->workspace_limit_nbytes, (long long)missing);
+	if (plan->nvariants == 0)
+		return epg_fail(EPG_UNSUPPORTED, "no lowering of the %s backend takes this problem:\n%s", backend->name, plan->refusals);
+	epg_status status = choose(plan, options);
+	if (!status)
+		status = backend->plan_create(plan->context->state, &plan->problem, &plan->variants[plan->chosen], &plan->state);
+	if (!status)
+		backend->plan_info(plan->state, &plan->info);
+	return status;
+}
+
+epg_status epg_plan_create(epg_context *context, const epg_matmul_desc *desc, const epg_plan_options *options, epg_plan **out)
+{
+	epg_plan_options full;
+	if (!context || !out)
+		return epg_fail(EPG_INVALID, "%s is NULL", context ? "plan" : "context");
+	epg_status status = read_options(options, &full);
+	if (status)
+		return status;
+	epg_plan *plan = calloc(1, sizeof *plan);
+	if (!plan)
+		return epg_fail(EPG_NO_MEMORY, "no memory for a plan (%zu bytes)", sizeof *plan);
+	plan->context = context;
+	status = epg_problem_from_desc(desc, &plan->problem);
+	if (status) {
+		free(plan);
+		return status;
+	}
+	epg_desc_read(desc, &plan->desc);
+	epg_problem_line(&plan->desc, plan->line, sizeof plan->line);
+	status = build(plan, &full);
+	if (status) {
+		epg_fail_context(plan->line);
+		epg_log_write(&context->log, EPG_LOG_ERROR, "plan: %s", epg_last_error());
+		free(plan);
+		return status;
+	}
+	atomic_fetch_add(&context->references, 1);
+	char pin[EPG_PIN_NBYTES];
+	epg_pin_print(context->backend, &plan->variants[plan->chosen], pin, sizeof pin);
+	epg_log_write(&context->log, EPG_LOG_INFO, "plan: %s: %s, %s", plan->line, pin, plan->reason);
+	*out = plan;
+	return EPG_SUCCESS;
+}
+
+void epg_plan_destroy(epg_plan *plan)
+{
+	if (!plan)
+		return;
+	epg_context *context = plan->context;
+	context->backend->plan_destroy(plan->state);
+	free(plan);
+	epg_context_release(context);
+}
+
+/* ---- Telling ---- */
+
+epg_status epg_plan_explain(const epg_plan *plan, char *text, size_t text_nbytes, size_t *needed_nbytes)
+{
+	char all[EPG_EXPLAIN_NBYTES], own[1024] = "", pin[EPG_PIN_NBYTES];
+	if (!plan)
+		return epg_fail(EPG_INVALID, "plan is NULL");
+	epg_text out = {all, sizeof all, 0};
+	epg_pin_print(plan->context->backend, &plan->variants[plan->chosen], pin, sizeof pin);
+	plan->context->backend->plan_explain(plan->state, own, sizeof own);
+	epg_text_add(&out, "problem: %s\nway: %s (%s)\nworkspace: %zu bytes\n%s", plan->line, pin, plan->reason, plan->info.workspace_nbytes, own);
+	if (plan->problem.swapped)
+		epg_text_add(&out, "D is row-major: computed as its transpose, with a and b exchanged\n");
+	for (int32_t i = 0; i < plan->nvariants; i++) {
+		epg_pin_print(plan->context->backend, &plan->variants[i], pin, sizeof pin);
+		epg_text_add(&out, "candidate %d: %s, estimated %.3g us\n", i, pin, plan->variants[i].cost_s * 1e6);
+	}
+	if (plan->refusals[0])
+		epg_text_add(&out, "not taken:\n%s", plan->refusals);
+	return epg_text_out(all, text, text_nbytes, needed_nbytes);
+}
+
+epg_status epg_plan_pin(const epg_plan *plan, int32_t i, char *text, size_t text_nbytes, size_t *needed_nbytes)
+{
+	char pin[EPG_PIN_NBYTES];
+	if (!plan)
+		return epg_fail(EPG_INVALID, "plan is NULL");
+	if (i < 0 || i >= plan->nvariants)
+		return epg_fail(EPG_INVALID, "i is %d, but must be from 0 to %d", i, plan->nvariants - 1);
+	epg_pin_print(plan->context->backend, &plan->variants[i], pin, sizeof pin);
+	return epg_text_out(pin, text, text_nbytes, needed_nbytes);
+}
