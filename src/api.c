@@ -252,38 +252,6 @@ epg_status epg_matmul(epg_context *context, const epg_matmul_desc *desc, const e
 
 /* ---- Convert ---- */
 
-/* A desc whose C is the source and D the destination has every rule about layouts that a conversion needs, but for the op and
- * the types, which are checked here. */
-static epg_status convert_view(const char *name, const epg_matrix *x, int64_t rows, int64_t cols, int64_t batch, bool output, epg_view *view)
-{
-	epg_matmul_desc desc;
-	epg_problem problem;
-	if (!x)
-		return epg_fail(EPG_INVALID, "%s is NULL", name);
-	if (!epg_type(x->type) || x->type == EPG_BIT)
-		return epg_fail(EPG_INVALID, "%s.type is %d, but must be an element type", name, x->type);
-	if (x->op < EPG_OP_N || x->op > (output ? EPG_OP_N : EPG_OP_J))
-		return epg_fail(EPG_INVALID, "%s.op is %d, but must be from 0 to %d", name, x->op, output ? EPG_OP_N : EPG_OP_J);
-	bool transposes = x->op == EPG_OP_T || x->op == EPG_OP_C, turned = (x->order == EPG_ROW) != transposes;
-	int32_t order = x->order == EPG_COL || x->order == EPG_ROW ? (turned ? EPG_ROW : EPG_COL) : x->order;
-	epg_matmul_desc_init(&desc, sizeof desc, rows, cols, 0, EPG_F32, order);
-	desc.batch = batch;
-	epg_matrix *slot = output ? &desc.d : &desc.c;
-	*slot = *x;
-	slot->type = EPG_F32;
-	slot->op = EPG_OP_N;
-	slot->order = order;
-	epg_status status = epg_problem_from_desc(&desc, &problem);
-	if (status)
-		return status;
-	if (problem.swapped)
-		epg_problem_swap(&problem);
-	*view = output ? problem.d : problem.c;
-	view->type = x->type;
-	view->conj = epg_type_complex(x->type) && (x->op == EPG_OP_C || x->op == EPG_OP_J);
-	return EPG_SUCCESS;
-}
-
 static bool overlap(const epg_view *x, const void *px, const epg_view *y, const void *py, int64_t batch)
 {
 	uintptr_t bx = (uintptr_t)px, by = (uintptr_t)py;
@@ -296,9 +264,9 @@ epg_status epg_convert(epg_context *context, int64_t rows, int64_t cols, int64_t
 	epg_view from_view, to_view;
 	if (!context)
 		return epg_fail(EPG_INVALID, "context is NULL");
-	epg_status status = convert_view("from_layout", from_layout, rows, cols, batch, false, &from_view);
+	epg_status status = epg_view_from_matrix("from_layout", from_layout, rows, cols, batch, false, &from_view);
 	if (!status)
-		status = convert_view("to_layout", to_layout, rows, cols, batch, true, &to_view);
+		status = epg_view_from_matrix("to_layout", to_layout, rows, cols, batch, true, &to_view);
 	if (status)
 		return status;
 	bool some = rows > 0 && cols > 0 && batch > 0;

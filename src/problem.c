@@ -249,6 +249,22 @@ static epg_status make_view(const matrix_role *role, const epg_matrix *x, int64_
 	return status ? status : check_span(role, batch, view);
 }
 
+epg_status epg_view_from_matrix(const char *name, const epg_matrix *x, int64_t rows, int64_t cols, int64_t batch, bool output, epg_view *view)
+{
+	if (!x)
+		return epg_fail(EPG_INVALID, "%s is NULL", name);
+	const struct { const char *name; int64_t value, max; } fields[] = {
+		{"type", x->type, EPG_C128}, {"order", x->order, EPG_ROW}, {"op", x->op, output ? EPG_OP_N : EPG_OP_J}, {"scale", x->scale, EPG_SCALE_NONE},
+		{"reserved[0]", x->reserved[0], 0}, {"reserved[1]", x->reserved[1], 0}};
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+		if (fields[i].value < (i == 0) || fields[i].value > fields[i].max)
+			return epg_fail(EPG_INVALID, "%s.%s is %lld, but must be from %d to %lld", name, fields[i].name, (long long)fields[i].value, i == 0, (long long)fields[i].max);
+	if (rows < 0 || cols < 0 || batch < 0)
+		return epg_fail(EPG_INVALID, "rows, cols and batch are %lld, %lld and %lld, but must be 0 or more", (long long)rows, (long long)cols, (long long)batch);
+	matrix_role role = {name, output, 1};
+	return make_view(&role, x, rows, cols, batch, view);
+}
+
 static epg_status check_aux_type(const epg_matmul_desc *desc, epg_matrix *aux)
 {
 	int32_t needed = epg_epilog_act(desc->epilog) == EPG_ACT_RELU ? EPG_BIT : desc->d.type;

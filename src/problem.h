@@ -49,6 +49,9 @@ epg_status epg_desc_read(const epg_matmul_desc *desc, epg_matmul_desc *full);
  * shortest struct that makes sense. */
 epg_status epg_struct_read(const char *name, void *to, size_t to_nbytes, const void *from, size_t min_nbytes);
 
+/* The view of a matrix outside any problem; rows×cols are the extents of op(X). name is for the error sentence. */
+epg_status epg_view_from_matrix(const char *name, const epg_matrix *x, int64_t rows, int64_t cols, int64_t batch, bool output, epg_view *view);
+
 /* Elements (bits for a mask) from the first to past the last one of one matrix, and of the whole batch. */
 int64_t epg_view_extent(const epg_view *view);
 int64_t epg_view_batch_extent(const epg_view *view, int64_t batch);
