@@ -46,7 +46,7 @@ static int32_t quota_threads(int64_t quota, int64_t period)
 /* The quota that the files of one folder set. */
 static int32_t folder_threads(const char *folder, bool v2)
 {
-	char path[PATH_NBYTES + 64];
+	char path[2 * PATH_NBYTES + 64];
 	int64_t quota = 0, period = 0, unused;
 	snprintf(path, sizeof path, "%s/%s", folder, v2 ? "cpu.max" : "cpu.cfs_quota_us");
 	if (!read_numbers(path, &quota, &period))
@@ -60,12 +60,12 @@ static int32_t folder_threads(const char *folder, bool v2)
 /* The smallest quota from the group's folder up to the mount. */
 static int32_t path_threads(const char *mount, const char *group, bool v2)
 {
-	char folder[PATH_NBYTES];
+	char folder[2 * PATH_NBYTES];
 	int32_t least = INT32_MAX;
 	size_t root = strlen(mount);
-	if (root + strlen(group) >= sizeof folder)
+	int needed = snprintf(folder, sizeof folder, "%s%s", mount, strstr(group, "..") ? "" : group);
+	if (needed < 0 || (size_t)needed >= sizeof folder)
 		return INT32_MAX;
-	snprintf(folder, sizeof folder, "%s%s", mount, strstr(group, "..") ? "" : group);
 	for (;;) {
 		int32_t threads = folder_threads(folder, v2);
 		least = threads < least ? threads : least;
@@ -91,7 +91,7 @@ static bool lists_cpu(const char *controllers)
 /* A line "number:controllers:/path"; no controllers is version 2. */
 static int32_t line_threads(const char *cgroup_root, char *line)
 {
-	char mount[PATH_NBYTES];
+	char mount[2 * PATH_NBYTES];
 	char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
 	if (!group)
 		return INT32_MAX;

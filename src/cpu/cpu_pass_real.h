@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pass for one real type, included by cpu_pass.c once for float and once for double with REAL and NAME defined. A block is
+ * at most 64 rows of one column, a mask's word. It goes through a buffer z in the first-level cache, step by step: load the
+ * product, add beta·C, add the bias, activate, store, sum. Each step is a loop of 64 that the compiler turns into vector code. */
+
+/* What a rectangle's blocks have in common; pointers are of element (0,0) of the batch item. */
+typedef struct NAME(shared) {
+	const cpu_pass *pass;
+	const REAL *c, *bias;
+	REAL *d, *aux;
+	REAL beta;
+	bool bias_per_row, bias_per_column, mask, aux_out, aux_in;
+	int32_t act;
+} NAME(shared);
+
+INLINE void NAME(affine)(const NAME(shared) *s, int64_t i, int64_t j, int n, REAL *restrict z)
+{
+	const cpu_pass *pass = s->pass;
+	const REAL *restrict d = s->d + i + j * pass->d_ld;
+	if (pass->has_product)
+		for (int r = 0; r < n; r++)
+			z[r] = d[r];
+	else
+		for (int r = 0; r < n; r++)
+			z[r] = 0;
+	if (pass->add_c && pass->c_trans) {
+		const REAL *c = s->c + i * pass->c_ld + j;
+		for (int r = 0; r < n; r++)
+			z[r] += s->beta * c[r * pass->c_ld];
+	} else if (pass->add_c) {
+		const REAL *c = s->c + i + j * pass->c_ld;
+		for (int r = 0; r < n; r++)
+			z[r] += s->beta * c[r];
+	}
+	if (s->bias_per_row)
+		for (int r = 0; r < n; r++)
+			z[r] += s->bias[i + r];
+	if (s->bias_per_column)
+		for (int r = 0; r < n; r++)
+			z[r] += s->bias[j];
+}
+
+/* Bit r is z[r] ≥ 0. Eight comparisons make eight bytes of 0 or 1, which one multiplication gathers into a byte. */
+INLINE uint64_t NAME(signs)(const REAL *restrict z, int n)
+{
+	unsigned char ones[BLOCK];
+	uint64_t word = 0;
+	for (int r = 0; r < n; r++)
+		ones[r] = z[r] >= 0;
+	for (int r = n; r < BLOCK; r++)
+		ones[r] = 0;
+	for (int byte = 0; byte < BLOCK / 8; byte++)
+		word |= gather_byte(ones + 8 * byte) << (8 * byte);
+	return word;
+}
+
+INLINE void NAME(select)(REAL *restrict z, int n, uint64_t word)
+{
+	uint32_t halves[2] = {(uint32_t)word, (uint32_t)(word >> 32)};
+	for (int r = 0; r < n; r++)
+		z[r] = halves[r / 32] >> (r % 32) & 1 ? z[r] : 0;
+}
+
+INLINE void NAME(activate)(const NAME(shared) *s, int64_t i, int64_t j, int n, REAL *restrict z, uint64_t *word)
+{
+	int64_t ld = s->pass->aux_ld, step = s->pass->aux_trans ? ld : 1;
+	REAL *aux = s->mask ? NULL : s->aux + (s->pass->aux_trans ? i * ld + j : i + j * ld);
+	if (s->aux_out && s->mask)
+		*word = NAME(signs)(z, n);
+	else if (s->aux_out && step == 1)
+		for (int r = 0; r < n; r++)
+			aux[r] = z[r];
+	else if (s->aux_out)
+		for (int r = 0; r < n; r++)
+			aux[r * step] = z[r];
+	if (s->aux_in && s->mask)
+		NAME(select)(z, n, *word);
+	else if (s->aux_in && step == 1)
+		for (int r = 0; r < n; r++)
+			z[r] *= MATH(dgelu)(aux[r]);
+	else if (s->aux_in)
+		for (int r = 0; r < n; r++)
+			z[r] *= MATH(dgelu)(aux[r * step]);
+	else if (s->act == EPG_ACT_RELU)
+		for (int r = 0; r < n; r++)
+			z[r] = MATH(relu)(z[r]);
+	else if (s->act == EPG_ACT_GELU)
+		for (int r = 0; r < n; r++)
+			z[r] = MATH(gelu)(z[r]);
+}
+
+/* Sum of a block: 16 lanes of 4, each lane rounded at most 3 times, then double. */
+INLINE double NAME(block_sum)(const REAL *restrict z, int n)
+{
+	REAL lanes[16] = {0};
+	double sum = 0;
+	int r = 0;
+	for (; r + 16 <= n; r += 16)
+		for (int l = 0; l < 16; l++)
+			lanes[l] += z[r + l];
+	for (int l = 0; l < n - r; l++)
+		lanes[l] += z[r + l];
+	for (int l = 0; l < 16; l++)
+		sum += (double)lanes[l];
+	return sum;
+}
+
+INLINE void NAME(body)(const NAME(shared) *s, int64_t i, int64_t j, int n, uint64_t *word, REAL *restrict row_sums, double *column_sum)
+{
+	REAL z[BLOCK] __attribute__((aligned(64)));
+	REAL *restrict d = s->d + i + j * s->pass->d_ld;
+	NAME(affine)(s, i, j, n, z);
+	NAME(activate)(s, i, j, n, z, word);
+	for (int r = 0; r < n; r++)
+		d[r] = z[r];
+	if (row_sums)
+		for (int r = 0; r < n; r++)
+			row_sums[r] += z[r];
+	if (column_sum)
+		*column_sum += NAME(block_sum)(z, n);
+}
+
+/* The constant trip count is what makes the loops of a whole block vector code without tails. */
+static void NAME(block)(const NAME(shared) *s, int64_t i, int64_t j, int n, uint64_t *word, REAL *row_sums, double *column_sum)
+{
+	if (n == BLOCK)
+		NAME(body)(s, i, j, BLOCK, word, row_sums, column_sum);
+	else
+		NAME(body)(s, i, j, n, word, row_sums, column_sum);
+}
+
+static NAME(shared) NAME(share)(const cpu_pass *pass, const cpu_pass_data *data)
+{
+	bool bias = pass->epilog & EPG_BIAS;
+	return (NAME(shared)){
+		.pass = pass, .c = data->c, .bias = data->bias, .d = data->d, .aux = data->aux, .beta = (REAL)data->beta[0],
+		.bias_per_row = bias && pass->axis == EPG_PER_ROW, .bias_per_column = bias && pass->axis == EPG_PER_COLUMN,
+		.act = epg_epilog_act(pass->epilog), .mask = pass->epilog & EPG_AUX && epg_epilog_act(pass->epilog) == EPG_ACT_RELU,
+		.aux_out = epg_epilog_aux_out(pass->epilog), .aux_in = epg_epilog_aux_in(pass->epilog),
+	};
+}
+
+/* Rows i0 ≤ i < i1 (at most PANEL) of columns j0 ≤ j < j1. Row sums run over at most RUN columns in REAL, then in double. */
+static void NAME(panel)(const NAME(shared) *s, const cpu_pass_data *data, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+{
+	bool per_row = data->sums && s->pass->axis == EPG_PER_ROW, turned = s->mask && s->pass->aux_trans;
+	REAL run[PANEL] = {0};
+	uint64_t words[8] = {0};
+	for (int64_t j = j0; j < j1; j++) {
+		if (turned && s->aux_in && (j - j0) % 8 == 0)
+			load_turned(data->aux, s->pass->aux_ld, i0, i1, j, j1, words);
+		for (int64_t i = i0; i < i1; i += BLOCK) {
+			int n = i1 - i < BLOCK ? (int)(i1 - i) : BLOCK;
+			uint64_t *word = &words[(j - j0) % 8];
+			if (s->mask && s->aux_in && !turned)
+				*word = load_word(data->aux, s->pass->aux_ld * j + i, n);
+			NAME(block)(s, i, j, n, word, per_row ? run + (i - i0) : NULL, data->sums && !per_row ? &data->sums[j] : NULL);
+			if (s->mask && s->aux_out && !turned)
+				store_word(data->aux, s->pass->aux_ld * j + i, n, *word);
+		}
+		if (turned && s->aux_out && ((j - j0) % 8 == 7 || j + 1 == j1))
+			store_turned(data->aux, s->pass->aux_ld, i0, i1, j - (j - j0) % 8, j1, words);
+		if (per_row && ((j - j0) % RUN == RUN - 1 || j + 1 == j1))
+			for (int64_t i = i0; i < i1; i++) {
+				data->sums[i] += (double)run[i - i0];
+				run[i - i0] = 0;
+			}
+	}
+}
+
+static void NAME(run)(const cpu_pass *pass, const cpu_pass_data *data, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+{
+	NAME(shared) s = NAME(share)(pass, data);
+	/* A block of 64×64 of a matrix that is stored the other way round stays in the first-level cache. */
+	int64_t panel = (pass->add_c && pass->c_trans) || (pass->epilog & EPG_AUX && pass->aux_trans) ? BLOCK : PANEL;
+	clear_sums(data->sums, pass->axis, i0, i1, j0, j1);
+	for (int64_t i = i0; i < i1; i += panel)
+		NAME(panel)(&s, data, i, i + panel < i1 ? i + panel : i1, j0, j1);
+}
+
+static void NAME(sum)(const REAL *x, int64_t ld, int32_t axis, int64_t i0, int64_t i1, int64_t j0, int64_t j1, double *sums)
+{
+	clear_sums(sums, axis, i0, i1, j0, j1);
+	for (int64_t p0 = i0; p0 < i1; p0 += PANEL) {
+		int64_t p1 = p0 + PANEL < i1 ? p0 + PANEL : i1;
+		REAL run[PANEL] = {0};
+		for (int64_t j = j0; j < j1; j++) {
+			const REAL *column = x + j * ld;
+			if (axis == EPG_PER_COLUMN)
+				for (int64_t i = p0; i < p1; i += BLOCK)
+					sums[j] += NAME(block_sum)(column + i, p1 - i < BLOCK ? (int)(p1 - i) : BLOCK);
+			else
+				for (int64_t i = p0; i < p1; i++)
+					run[i - p0] += column[i];
+			if (axis == EPG_PER_ROW && ((j - j0) % RUN == RUN - 1 || j + 1 == j1))
+				for (int64_t i = p0; i < p1; i++) {
+					sums[i] += (double)run[i - p0];
+					run[i - p0] = 0;
+				}
+		}
+	}
+}
