@@ -14,15 +14,17 @@ static epg_context *context;
 static const int32_t real_types[] = { EPG_F32, EPG_F64 };
 static const double inf = INFINITY;
 
-/* Distance in units of the last place of the type at want, where numbers below its smallest normal count as 0. */
-static double ulps(int32_t type, oracle_real got, oracle_real want, oracle_real scale)
+/* Distance in units of the last place of the type at scale. Where the sigmoid in z·sigmoid is below the smallest normal
+ * number, it may be flushed to 0. */
+static double ulps(int32_t type, oracle_real z, oracle_real got, oracle_real want, oracle_real scale)
 {
-	int digits = type == EPG_F32 ? FLT_MANT_DIG : DBL_MANT_DIG, lowest = type == EPG_F32 ? FLT_MIN_EXP : DBL_MIN_EXP, exponent;
+	oracle_real lowest = type == EPG_F32 ? FLT_MIN : DBL_MIN, flushed = lowest * (1 + fabsl(z));
+	int digits = type == EPG_F32 ? FLT_MANT_DIG : DBL_MANT_DIG, exponent;
 	if (isnan(got) || isinf(got))
 		return inf;
+	if (scale < flushed && fabsl(got - want) <= flushed)
+		return 0;
 	frexpl(scale, &exponent);
-	if (exponent < lowest + 1) /* may be flushed to 0 */
-		return fabsl(got - want) <= ldexpl(1, lowest) ? 0 : inf;
 	return (double)(fabsl(got - want) / ldexpl(1, exponent - digits));
 }
 
@@ -56,7 +58,7 @@ static double worst_ulps(int32_t type, int backward, int count, const double *z,
 	double worst = 0, ratio = 0;
 	for (int i = 0; i < count; i++) {
 		oracle_real want = backward ? oracle_dgelu(z[i]) : oracle_gelu(z[i]);
-		double u = ulps(type, (oracle_real)got[i], want, backward ? derivative_scale(z[i]) : want);
+		double u = ulps(type, z[i], got[i], want, backward ? derivative_scale(z[i]) : fabsl(want));
 		double r = fabs(z[i]) / 5, limit = limit5 * (r > 1 ? r * r * r : 1);
 		if (!(u / limit <= ratio)) {
 			ratio = u / limit;
