@@ -229,7 +229,8 @@ typedef struct epg_matmul_desc {
 	int32_t epilog;                  /* EPG_EPILOG_… */
 	int32_t axis;                    /* EPG_PER_ROW (cuBLASLt's) or EPG_PER_COLUMN (a batch-major layer's) */
 	int32_t flags;                   /* EPG_DETERMINISTIC … */
-	int32_t align_nbytes;            /* alignment of pointers to plan for, a power of two; 0: the element's */
+	int32_t align_nbytes;            /* alignment of pointers to plan for, a power of two up to 4096; 0: the element's.
+	                                    Pointers that have less, but their element's, are taken too. */
 	double alpha[2], beta[2];        /* real and imaginary part; epg_execute may override them */
 	double act_param[2];             /* for later activations; 0 */
 	epg_matrix a, b, c, d, aux;      /* aux.type EPG_NONE: EPG_BIT for ReLU, D's type for GELU */

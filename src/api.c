@@ -17,7 +17,7 @@ epg_status epg_context_options_init(epg_context_options *options, size_t size)
 	const epg_context_options defaults = {.size = size};
 	if (!options)
 		return epg_fail(EPG_INVALID, "options is NULL");
-	if (size < offsetof(epg_context_options, allocator))
+	if (size < offsetof(epg_context_options, threads))
 		return epg_fail(EPG_INVALID, "size is %zu, but must be sizeof(epg_context_options)", size);
 	memset(options, 0, size);
 	memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
@@ -27,7 +27,7 @@ epg_status epg_context_options_init(epg_context_options *options, size_t size)
 static epg_status read_context_options(const epg_context_options *from, epg_context_options *o)
 {
 	epg_context_options_init(o, sizeof *o);
-	epg_status status = from ? epg_struct_read("options", o, sizeof *o, from, offsetof(epg_context_options, allocator)) : EPG_SUCCESS;
+	epg_status status = from ? epg_struct_read("context_options", o, sizeof *o, from, offsetof(epg_context_options, threads)) : EPG_SUCCESS;
 	if (status)
 		return status;
 	if (!o->allocator.alloc != !o->allocator.free)
@@ -272,6 +272,9 @@ epg_status epg_convert(epg_context *context, int64_t rows, int64_t cols, int64_t
 	bool some = rows > 0 && cols > 0 && batch > 0;
 	if (some && (!from || !to))
 		return epg_fail(EPG_INVALID, "%s is NULL", from ? "to" : "from");
+	if (some && ((uintptr_t)from % epg_type_alignment(from_view.type) || (uintptr_t)to % epg_type_alignment(to_view.type)))
+		return epg_fail(EPG_INVALID, "from is %p and to is %p, but they must be aligned to %zu and %zu bytes", from, to, epg_type_alignment(from_view.type),
+			epg_type_alignment(to_view.type));
 	if (some && overlap(&from_view, from, &to_view, to, batch))
 		return epg_fail(EPG_INVALID, "to (%p) overlaps from (%p)", to, from);
 	return context->backend->convert(context->state, batch, &from_view, from, &to_view, to, scale, amax, stream);

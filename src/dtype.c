@@ -56,6 +56,12 @@ int64_t epg_type_nbytes(int32_t type, int64_t count)
 	return nbits >= 8 ? count * (nbits / 8) : (count * nbits + 7) / 8;
 }
 
+size_t epg_type_alignment(int32_t type)
+{
+	int64_t nbytes = epg_type_nbytes(type, 1);
+	return (size_t)(epg_type_complex(type) ? nbytes / 2 : nbytes);
+}
+
 int32_t epg_type_parse(const char *name, size_t length)
 {
 	for (int32_t i = 1; i < NTYPES; i++)

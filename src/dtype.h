@@ -22,6 +22,9 @@ int32_t epg_type_parse(const char *name, size_t length);
 
 bool epg_type_complex(int32_t type);
 
+/* What a pointer to elements must be a multiple of, in bytes: an element, or its part if complex; 1 for bits. */
+size_t epg_type_alignment(int32_t type);
+
 /* Bytes of count elements, rounded up for bits. */
 int64_t epg_type_nbytes(int32_t type, int64_t count);
 

@@ -18,21 +18,20 @@ typedef struct footprint {
 	bool lined; /* length and pitch describe all of it, the batch included */
 } footprint;
 
-/* Batch items that lie between each other's lines, or a whole number of pitches apart, make one set of lines. */
+/* Lines of an item; then the items, where they lie between each other's lines or a whole number of pitches apart. */
 static footprint footprint_of(const void *ptr, const epg_view *view, int64_t batch, int64_t nbytes)
 {
-	int64_t length = view->trans ? view->cols : view->rows, lines = view->trans ? view->rows : view->cols;
-	int64_t stride = batch > 1 ? view->batch_stride : 0, reach = (batch > 1 ? batch - 1 : 0) * stride + length;
-	footprint f = {.begin = (uintptr_t)ptr, .end = (uintptr_t)ptr + (uintptr_t)nbytes, .lined = true};
-	bool one_line = lines <= 1 || view->ld == length;
-	if (one_line && (batch <= 1 || stride <= lines * length)) {
-		f.length = f.pitch = (uint64_t)nbytes;
-	} else if (view->ld > 0 && (stride % view->ld == 0 || reach <= view->ld)) {
-		f.pitch = (uint64_t)epg_type_nbytes(view->type, view->ld);
-		f.length = (uint64_t)epg_type_nbytes(view->type, stride % view->ld == 0 ? length : reach);
-	} else {
-		f.lined = false;
+	int64_t length = view->trans ? view->cols : view->rows, lines = view->trans ? view->rows : view->cols, pitch = view->ld;
+	int64_t stride = batch > 1 ? view->batch_stride : 0;
+	if (lines <= 1 || pitch == 0 || pitch == length) { /* an item is one line */
+		length *= pitch == 0 ? 1 : lines;
+		pitch = stride > length ? stride : length;
 	}
+	bool dense = pitch == length && stride <= length, between = (batch - 1) * stride + length <= pitch;
+	footprint f = {.begin = (uintptr_t)ptr, .end = (uintptr_t)ptr + (uintptr_t)nbytes};
+	f.lined = dense || between || stride % pitch == 0;
+	f.pitch = dense ? (uint64_t)nbytes : (uint64_t)epg_type_nbytes(view->type, pitch);
+	f.length = dense ? (uint64_t)nbytes : (uint64_t)epg_type_nbytes(view->type, stride % pitch && between ? (batch - 1) * stride + length : length);
 	return f;
 }
 
@@ -62,12 +61,6 @@ static bool overlap(const footprint *x, const footprint *y)
 
 static bool nonzero(const double x[2]) { return x[0] != 0 || x[1] != 0; }
 
-static int64_t element_alignment(int32_t type)
-{
-	int64_t nbytes = epg_type_nbytes(type, 1);
-	return epg_type_complex(type) ? nbytes / 2 : nbytes;
-}
-
 typedef struct pointer_rule {
 	const char *name;
 	const void *ptr;
@@ -83,8 +76,8 @@ static epg_status check_pointer(const pointer_rule *r)
 		return epg_fail(EPG_INVALID, "%s is NULL, but this execution needs it", r->name);
 	if (r->refused && r->ptr)
 		return epg_fail(EPG_INVALID, "%s is %p, but must be NULL: this problem does not use it", r->name, r->ptr);
-	if (r->ptr && (r->needed || r->output) && (uintptr_t)r->ptr % (uintptr_t)element_alignment(r->type))
-		return epg_fail(EPG_INVALID, "%s is %p, but must be aligned to %lld bytes", r->name, r->ptr, (long long)element_alignment(r->type));
+	if (r->ptr && (r->needed || r->output) && (uintptr_t)r->ptr % epg_type_alignment(r->type))
+		return epg_fail(EPG_INVALID, "%s is %p, but must be aligned to %zu bytes", r->name, r->ptr, epg_type_alignment(r->type));
 	return EPG_SUCCESS;
 }
 

@@ -27,7 +27,8 @@
 /* Beyond ±2^14 both functions have long reached their limits; the clamp keeps infinities out of the polynomials. */
 #define EPG_GELU_FAR 16384
 
-EPG_FN float epg_exp2_f32(float p)
+/* 2^p = y·s1·s2, y within [0.7, 1.42]. */
+EPG_FN float epg_exp2_f32(float p, float *s1_out, float *s2_out)
 {
 	const float shift = 12582912.0f; /* 1.5·2^23: adding it rounds to an integer, which is then in the low bits */
 	p = p < -252.0f ? -252.0f : p;
@@ -47,10 +48,13 @@ EPG_FN float epg_exp2_f32(float p)
 	y = y * f + 2.4022650695910071e-1f;
 	y = y * f + 6.9314718055994531e-1f;
 	y = y * f + 1.0f;
-	return y * s1 * s2;
+	*s1_out = s1;
+	*s2_out = s2;
+	return y;
 }
 
-EPG_FN double epg_exp2_f64(double p)
+/* 2^p = y·s1·s2, y within [0.7, 1.42]. */
+EPG_FN double epg_exp2_f64(double p, double *s1_out, double *s2_out)
 {
 	const double shift = 6755399441055744.0; /* 1.5·2^52 */
 	p = p < -2040.0 ? -2040.0 : p;
@@ -76,26 +80,33 @@ EPG_FN double epg_exp2_f64(double p)
 	y = y * f + 2.4022650695910071e-1;
 	y = y * f + 6.9314718055994531e-1;
 	y = y * f + 1.0;
-	return y * s1 * s2;
+	*s1_out = s1;
+	*s2_out = s2;
+	return y;
 }
 
 /* relu: NaN stays NaN. */
 EPG_FN float epg_relu_f32(float z) { return z < 0 ? 0 : z; }
 EPG_FN double epg_relu_f64(double z) { return z < 0 ? 0 : z; }
 
-/* gelu(-∞) = -0, gelu(+∞) = +∞, NaN stays NaN. */
+/* z/(1 + 2^p), for p > 0 as z·2^-p/(1 + 2^-p): where 2^p overflows, gelu(z) is still a number. gelu(-∞) = -0, gelu(+∞) = +∞,
+ * NaN stays NaN. */
 EPG_FN float epg_gelu_f32(float z)
 {
 	float low = z < -EPG_GELU_FAR ? -(float)EPG_GELU_FAR : z;
-	float p = -low * ((float)EPG_GELU_C1 + (float)EPG_GELU_C3 * low * low);
-	return low / (1.0f + epg_exp2_f32(p));
+	float p = -low * ((float)EPG_GELU_C1 + (float)EPG_GELU_C3 * low * low), s1, s2;
+	float y = epg_exp2_f32(p < 0 ? p : -p, &s1, &s2);
+	float e = y * s1 * s2, top = p < 0 ? low : low * y * s1 * s2;
+	return top / (1.0f + e);
 }
 
 EPG_FN double epg_gelu_f64(double z)
 {
 	double low = z < -EPG_GELU_FAR ? -(double)EPG_GELU_FAR : z;
-	double p = -low * (EPG_GELU_C1 + EPG_GELU_C3 * low * low);
-	return low / (1.0 + epg_exp2_f64(p));
+	double p = -low * (EPG_GELU_C1 + EPG_GELU_C3 * low * low), s1, s2;
+	double y = epg_exp2_f64(p < 0 ? p : -p, &s1, &s2);
+	double e = y * s1 * s2, top = p < 0 ? low : low * y * s1 * s2;
+	return top / (1.0 + e);
 }
 
 /* s + z·s·(1-s)·u' with s = 1/(1+2^p): with e = 2^-|p| both s and s·(1-s) = e/(1+e)² are free of cancellation. */
@@ -104,7 +115,7 @@ EPG_FN float epg_dgelu_f32(float z)
 	z = z < -EPG_GELU_FAR ? -(float)EPG_GELU_FAR : z;
 	z = z > EPG_GELU_FAR ? (float)EPG_GELU_FAR : z;
 	float square = z * z, p = -z * ((float)EPG_GELU_C1 + (float)EPG_GELU_C3 * square);
-	float e = epg_exp2_f32(p < 0 ? p : -p), r = 1.0f / (1.0f + e);
+	float s1, s2, y = epg_exp2_f32(p < 0 ? p : -p, &s1, &s2), e = y * s1 * s2, r = 1.0f / (1.0f + e);
 	float s = p < 0 ? r : e * r;
 	return s + z * (e * r * r) * ((float)EPG_GELU_D1 + (float)EPG_GELU_D3 * square);
 }
@@ -114,7 +125,7 @@ EPG_FN double epg_dgelu_f64(double z)
 	z = z < -EPG_GELU_FAR ? -(double)EPG_GELU_FAR : z;
 	z = z > EPG_GELU_FAR ? (double)EPG_GELU_FAR : z;
 	double square = z * z, p = -z * (EPG_GELU_C1 + EPG_GELU_C3 * square);
-	double e = epg_exp2_f64(p < 0 ? p : -p), r = 1.0 / (1.0 + e);
+	double s1, s2, y = epg_exp2_f64(p < 0 ? p : -p, &s1, &s2), e = y * s1 * s2, r = 1.0 / (1.0 + e);
 	double s = p < 0 ? r : e * r;
 	return s + z * (e * r * r) * (EPG_GELU_D1 + EPG_GELU_D3 * square);
 }

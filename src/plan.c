@@ -212,7 +212,7 @@ epg_status epg_plan_options_init(epg_plan_options *options, size_t size)
 	const epg_plan_options defaults = {.size = size, .workspace_limit_nbytes = -1};
 	if (!options)
 		return epg_fail(EPG_INVALID, "options is NULL");
-	if (size < offsetof(epg_plan_options, sm_count))
+	if (size < offsetof(epg_plan_options, workspace_limit_nbytes))
 		return epg_fail(EPG_INVALID, "size is %zu, but must be sizeof(epg_plan_options)", size);
 	memset(options, 0, size);
 	memcpy(options, &defaults, size < sizeof defaults ? size : sizeof defaults);
@@ -222,7 +222,7 @@ epg_status epg_plan_options_init(epg_plan_options *options, size_t size)
 static epg_status read_options(const epg_plan_options *from, epg_plan_options *options)
 {
 	epg_plan_options_init(options, sizeof *options);
-	epg_status status = from ? epg_struct_read("options", options, sizeof *options, from, offsetof(epg_plan_options, sm_count)) : EPG_SUCCESS;
+	epg_status status = from ? epg_struct_read("plan_options", options, sizeof *options, from, offsetof(epg_plan_options, workspace_limit_nbytes)) : EPG_SUCCESS;
 	return status ? status : check_options(options);
 }
 

@@ -163,11 +163,13 @@ static bool add_mul(int64_t x, int64_t y, int64_t z, int64_t *sum)
 static int64_t line_length(const epg_view *view) { return view->trans ? view->cols : view->rows; }
 static int64_t line_count(const epg_view *view) { return view->trans ? view->rows : view->cols; }
 
+/* A mask's lines are whole, padding included. */
 int64_t epg_view_extent(const epg_view *view)
 {
+	int64_t unit = view->type == EPG_BIT ? MASK_LINE_NBITS : 1;
 	if (view->rows == 0 || view->cols == 0)
 		return 0;
-	return (line_count(view) - 1) * view->ld + line_length(view);
+	return (line_count(view) - 1) * view->ld + (line_length(view) + unit - 1) / unit * unit;
 }
 
 int64_t epg_view_batch_extent(const epg_view *view, int64_t batch)
@@ -254,11 +256,13 @@ epg_status epg_view_from_matrix(const char *name, const epg_matrix *x, int64_t r
 	if (!x)
 		return epg_fail(EPG_INVALID, "%s is NULL", name);
 	const struct { const char *name; int64_t value, max; } fields[] = {
-		{"type", x->type, EPG_C128}, {"order", x->order, EPG_ROW}, {"op", x->op, output ? EPG_OP_N : EPG_OP_J}, {"scale", x->scale, EPG_SCALE_NONE},
+		{"type", x->type, EPG_C128}, {"order", x->order, EPG_ROW}, {"op", x->op, output ? EPG_OP_N : EPG_OP_J}, {"scale", x->scale, EPG_SCALE_NV16},
 		{"reserved[0]", x->reserved[0], 0}, {"reserved[1]", x->reserved[1], 0}};
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
 		if (fields[i].value < (i == 0) || fields[i].value > fields[i].max)
 			return epg_fail(EPG_INVALID, "%s.%s is %lld, but must be from %d to %lld", name, fields[i].name, (long long)fields[i].value, i == 0, (long long)fields[i].max);
+	if (x->scale != EPG_SCALE_NONE)
+		return epg_fail(EPG_UNSUPPORTED, "%s.scale is %d: a conversion takes its scale as an argument, it must be EPG_SCALE_NONE", name, x->scale);
 	if (rows < 0 || cols < 0 || batch < 0)
 		return epg_fail(EPG_INVALID, "rows, cols and batch are %lld, %lld and %lld, but must be 0 or more", (long long)rows, (long long)cols, (long long)batch);
 	matrix_role role = {name, output, 1};

@@ -10,7 +10,7 @@ static const char *const status_words[] = {
 	[EPG_NO_MEMORY] = "no memory",
 	[EPG_NO_BACKEND] = "no backend",
 	[EPG_DEVICE_ERROR] = "device error",
-	[EPG_INTERNAL] = "internal error",
+	[EPG_INTERNAL] = "internal",
 };
 
 const char *epg_version(void)

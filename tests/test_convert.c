@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { MAXIMUM = 4096, GUARD = 0x5c };
+enum { MAXIMUM = 8192, GUARD = 0x5c };
 
 typedef struct {
 	epg_matrix m;

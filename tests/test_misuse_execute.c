@@ -69,8 +69,6 @@ static const row bad[] = {
 	{ "bias misaligned", RAB, F(bias), SHIFT, 0, 1, { "bias", "align", "4" } },
 	{ "gelu aux misaligned", GAB, F(aux), SHIFT, 0, 2, { "aux", "align", "4" } },
 	{ "bgrad misaligned", DRB, F(bgrad), SHIFT, 0, 4, { "bgrad", "align", "8" } },
-	{ "a below the promised alignment", "f32 m=8 n=6 k=4 align=64", F(a), SHIFT, 0, 4, { "a", "align", "64" } },
-	{ "d below the promised alignment", "f32 m=8 n=6 k=4 align=64", F(d), SHIFT, 0, 32, { "d", "align", "64" } },
 	{ "d over a", DEF, F(d), OVER, RA, 0, { "d", "a", "overlap" } },
 	{ "d over the end of a", DEF, F(d), OVER, RA, 8 * 4 * 4 - 4, { "d", "a", "overlap" } },
 	{ "d over b", DEF, F(d), OVER, RB, 0, { "d", "b", "overlap" } },

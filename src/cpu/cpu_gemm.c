@@ -25,6 +25,9 @@ enum { TILE_UNIT_M = 64, TILE_UNIT_N = 8 };
 /* Chunk sums of one round of batch items are kept under this, so that they stay in cache. */
 enum { SUMS_NBYTES = 1 << 20 };
 
+/* Sides of the buffer for a product that may not go to D at once: 32 KiB, a first-level cache. */
+enum { ASIDE = 64 };
+
 static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 static int64_t min64(int64_t x, int64_t y) { return x < y ? x : y; }
@@ -123,6 +126,7 @@ typedef struct split_job {
 	const epg_call *call;
 	cpu_pass pass;
 	bool product, run_pass, blas_beta;
+	bool aside;                   /* D lies over aux, which the product may not overwrite: it goes to a buffer first */
 	double *sums;                 /* of the round's items, one after the other */
 	int64_t tiles_m, tiles;       /* of one item */
 	int64_t first_item, items;    /* of the round */
@@ -134,21 +138,23 @@ static const void *at(const void *base, const epg_view *view, int64_t item, int6
 	return base ? (const char *)base + epg_type_nbytes(view->type, index) : NULL;
 }
 
-static void tile_product(const split_job *job, int64_t item, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+/* The product of a rectangle to c, which is D's or a buffer's element (i0,j0). */
+static void product(const split_job *job, int64_t item, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *c, int64_t ldc)
 {
 	static const double zero[2] = {0, 0};
 	const epg_problem *p = &job->plan->problem;
 	const epg_operands *x = &job->call->x;
 	cpu_gemm_args args = {
 		.type = p->d.type, .a_trans = p->a.trans, .a_conj = p->a.conj, .b_trans = p->b.trans, .b_conj = p->b.conj,
-		.m = i1 - i0, .n = j1 - j0, .k = p->k, .lda = p->a.ld, .ldb = p->b.ld, .ldc = p->d.ld,
+		.m = i1 - i0, .n = j1 - j0, .k = p->k, .lda = p->a.ld, .ldb = p->b.ld, .ldc = ldc,
 		.alpha = job->call->alpha, .beta = job->blas_beta ? job->call->beta : zero,
-		.a = at(x->a, &p->a, item, i0, 0), .b = at(x->b, &p->b, item, 0, j0), .c = (void *)at(x->d, &p->d, item, i0, j0),
+		.a = at(x->a, &p->a, item, i0, 0), .b = at(x->b, &p->b, item, 0, j0), .c = c,
 	};
 	cpu_blas_gemm(&args);
 }
 
-static void tile_pass(const split_job *job, int64_t item, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+/* The pass over a rectangle, chunk by chunk where it sums. */
+static void pass(const split_job *job, int64_t item, int64_t i0, int64_t i1, int64_t j0, int64_t j1, const void *buffer, int64_t buffer_ld)
 {
 	const epg_problem *p = &job->plan->problem;
 	const epg_operands *x = &job->call->x;
@@ -156,7 +162,7 @@ static void tile_pass(const split_job *job, int64_t item, int64_t i0, int64_t i1
 	cpu_pass_data data = {
 		.c = at(x->c, &p->c, item, 0, 0), .d = (void *)at(x->d, &p->d, item, 0, 0), .aux = (void *)at(x->aux, &p->aux, item, 0, 0),
 		.bias = x->bias ? (const char *)x->bias + epg_type_nbytes(p->bias.type, item * p->bias.batch_stride) : NULL,
-		.beta = {job->call->beta[0], job->call->beta[1]},
+		.beta = {job->call->beta[0], job->call->beta[1]}, .product = buffer, .product_ld = buffer_ld,
 	};
 	if (!(p->epilog & EPG_BGRAD)) {
 		table->run(&job->pass, &data, i0, i1, j0, j1);
@@ -165,14 +171,27 @@ static void tile_pass(const split_job *job, int64_t item, int64_t i0, int64_t i1
 	bool per_row = p->axis == EPG_PER_ROW;
 	int64_t width = cpu_sum_chunk(per_row ? p->n : p->m), begin = per_row ? j0 : i0, end = per_row ? j1 : i1;
 	double *sums = job->sums + (item - job->first_item) * sums_per_item(p);
-	for (int64_t s = begin; s < end; s += width) {
-		int64_t e = min64(s + width, end);
+	for (int64_t s = begin, e; s < end; s = e) {
+		e = min64(s / width * width + width, end);
 		data.sums = sums + s / width * p->bgrad.length;
+		data.continues = s % width != 0;
 		if (per_row)
 			table->run(&job->pass, &data, i0, i1, s, e);
 		else
 			table->run(&job->pass, &data, s, e, j0, j1);
 	}
+}
+
+/* A tile by way of a buffer on the stack: small squares that begin at multiples of 64, so that each lies in one chunk. */
+static void run_tile_aside(const split_job *job, int64_t item, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+{
+	double buffer[ASIDE * ASIDE];
+	for (int64_t j = j0; j < j1; j += ASIDE)
+		for (int64_t i = i0; i < i1; i += ASIDE) {
+			int64_t ie = min64(i + ASIDE, i1), je = min64(j + ASIDE, j1);
+			product(job, item, i, ie, j, je, buffer, ASIDE);
+			pass(job, item, i, ie, j, je, buffer, ASIDE);
+		}
 }
 
 static void run_tile(const split_job *job, int64_t task)
@@ -181,10 +200,14 @@ static void run_tile(const split_job *job, int64_t task)
 	int64_t item = job->first_item + task / job->tiles, tile = task % job->tiles;
 	int64_t i0 = tile % job->tiles_m * plan->tile_m, i1 = min64(i0 + plan->tile_m, plan->problem.m);
 	int64_t j0 = tile / job->tiles_m * plan->tile_n, j1 = min64(j0 + plan->tile_n, plan->problem.n);
+	if (job->aside) {
+		run_tile_aside(job, item, i0, i1, j0, j1);
+		return;
+	}
 	if (job->product)
-		tile_product(job, item, i0, i1, j0, j1);
+		product(job, item, i0, i1, j0, j1, (void *)at(job->call->x.d, &plan->problem.d, item, i0, j0), plan->problem.d.ld);
 	if (job->run_pass)
-		tile_pass(job, item, i0, i1, j0, j1);
+		pass(job, item, i0, i1, j0, j1, NULL, 0);
 }
 
 /* Calls each(job, task) for every task; in the calling thread alone when there is one thread or one task. */
@@ -275,7 +298,8 @@ static split_job make_job(const cpu_plan *plan, const epg_call *call, void *work
 	bool beta = call->beta[0] != 0 || call->beta[1] != 0;
 	split_job job = {.plan = plan, .call = call, .sums = workspace};
 	job.product = p->k > 0 && (call->alpha[0] != 0 || call->alpha[1] != 0);
-	job.blas_beta = job.product && beta && same_memory(p, &call->x);
+	job.aside = job.product && epg_epilog_aux_in(p->epilog) && call->x.aux == call->x.d;
+	job.blas_beta = job.product && !job.aside && beta && same_memory(p, &call->x);
 	job.pass = (cpu_pass){
 		.type = p->d.type, .epilog = p->epilog, .axis = p->axis, .has_product = job.product, .add_c = beta && !job.blas_beta,
 		.c_trans = p->c.trans, .aux_trans = p->aux.trans, .c_ld = p->c.ld, .d_ld = p->d.ld, .aux_ld = p->aux.ld,

@@ -86,6 +86,7 @@ static void store_turned(void *mask, int64_t ld, int64_t i0, int64_t i1, int64_t
 	}
 }
 
+/* A chunk's sums begin at 0. */
 static void clear_sums(double *sums, int32_t axis, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
 {
 	int64_t from = axis == EPG_PER_ROW ? i0 : j0, to = axis == EPG_PER_ROW ? i1 : j1;

@@ -16,7 +16,7 @@
 typedef struct cpu_pass {
 	int32_t type;                /* of C, D, bias and GELU's aux: EPG_F32, F64, C64, C128 */
 	int32_t epilog, axis;
-	bool has_product;            /* D holds alpha·op(A)·op(B) (and beta·C if add_c is false); else D is only written, z starts at 0 */
+	bool has_product;            /* the product alpha·op(A)·op(B) (with beta·C if add_c is false) is there; else z starts at 0 */
 	bool add_c;                  /* the pass adds beta·C */
 	bool c_trans, aux_trans;     /* stored the other way round than D: element (i,j) at i·ld + j */
 	int64_t c_ld, d_ld, aux_ld;  /* in elements, a mask's in bits; c_ld may be 0: one line for all */
@@ -25,6 +25,9 @@ typedef struct cpu_pass {
 /* One batch item of one execution. */
 typedef struct cpu_pass_data {
 	const void *c, *bias;
+	const void *product;         /* of element (i0,j0) of the rectangle, columns product_ld apart; NULL: in D */
+	int64_t product_ld;
+	bool continues;              /* sums go on from what they hold: not the first rectangle of its chunk */
 	void *d, *aux;               /* aux is only read by gradient epilogs; it may be d (GELU) */
 	double beta[2];
 	double *sums;                /* bias gradient of this rectangle's chunk, see below; NULL unless the epilog has EPG_BGRAD */
@@ -32,8 +35,8 @@ typedef struct cpu_pass_data {
 
 /* Sums. A bias gradient is summed in chunks that depend on the extents of D alone, never on threads or rectangles: for
  * EPG_PER_ROW, columns [c·w, (c+1)·w) with w = cpu_sum_chunk(n); for EPG_PER_COLUMN, rows, with w = cpu_sum_chunk(m). A
- * rectangle given to a pass with sums lies within one chunk and spans it whole in the summed direction. The pass
- * overwrites sums[i] for its rows, i0 ≤ i < i1 (EPG_PER_ROW), or sums[j] for its columns (EPG_PER_COLUMN), with the chunk's sum in
+ * rectangle given to a pass with sums lies within one chunk. In the summed direction the rectangles of a chunk come in order
+ * and begin at multiples of 64, the first with continues false. The pass sets, or adds to, sums[i] for its rows, i0 ≤ i < i1 (EPG_PER_ROW), or sums[j] for its columns (EPG_PER_COLUMN), with the sum in
  * double; the result for a row or column must not depend on where the rectangle begins in the other direction. The
  * backend adds the chunks up in order. */
 int64_t cpu_sum_chunk(int64_t extent);

@@ -7,9 +7,10 @@
 /* What a rectangle's blocks have in common; pointers are of element (0,0) of the batch item. */
 typedef struct NAME(shared) {
 	const cpu_pass *pass;
-	const REAL *c, *bias;
+	const REAL *c, *bias, *product;
 	REAL *d, *aux;
 	REAL beta;
+	int64_t product_ld;
 	bool bias_per_row, bias_per_column, mask, aux_out, aux_in;
 	int32_t act;
 } NAME(shared);
@@ -17,10 +18,10 @@ typedef struct NAME(shared) {
 INLINE void NAME(affine)(const NAME(shared) *s, int64_t i, int64_t j, int n, REAL *restrict z)
 {
 	const cpu_pass *pass = s->pass;
-	const REAL *restrict d = s->d + i + j * pass->d_ld;
+	const REAL *restrict product = s->product + i + j * s->product_ld;
 	if (pass->has_product)
 		for (int r = 0; r < n; r++)
-			z[r] = d[r];
+			z[r] = product[r];
 	else
 		for (int r = 0; r < n; r++)
 			z[r] = 0;
@@ -130,11 +131,13 @@ static void NAME(block)(const NAME(shared) *s, int64_t i, int64_t j, int n, uint
 		NAME(body)(s, i, j, n, word, row_sums, column_sum);
 }
 
-static NAME(shared) NAME(share)(const cpu_pass *pass, const cpu_pass_data *data)
+static NAME(shared) NAME(share)(const cpu_pass *pass, const cpu_pass_data *data, int64_t i0, int64_t j0)
 {
+	const REAL *product = data->product;
 	bool bias = pass->epilog & EPG_BIAS;
 	return (NAME(shared)){
-		.pass = pass, .c = data->c, .bias = data->bias, .d = data->d, .aux = data->aux, .beta = (REAL)data->beta[0],
+		.pass = pass, .c = data->c, .bias = data->bias, .d = data->d, .aux = data->aux,
+		.product = product ? product - i0 - j0 * data->product_ld : data->d, .product_ld = product ? data->product_ld : pass->d_ld, .beta = (REAL)data->beta[0],
 		.bias_per_row = bias && pass->axis == EPG_PER_ROW, .bias_per_column = bias && pass->axis == EPG_PER_COLUMN,
 		.act = epg_epilog_act(pass->epilog), .mask = pass->epilog & EPG_AUX && epg_epilog_act(pass->epilog) == EPG_ACT_RELU,
 		.aux_out = epg_epilog_aux_out(pass->epilog), .aux_in = epg_epilog_aux_in(pass->epilog),
@@ -171,10 +174,11 @@ static void NAME(panel)(const NAME(shared) *s, const cpu_pass_data *data, int64_
 
 static void NAME(run)(const cpu_pass *pass, const cpu_pass_data *data, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
 {
-	NAME(shared) s = NAME(share)(pass, data);
+	NAME(shared) s = NAME(share)(pass, data, i0, j0);
 	/* A block of 64×64 of a matrix that is stored the other way round stays in the first-level cache. */
 	int64_t panel = (pass->add_c && pass->c_trans) || (pass->epilog & EPG_AUX && pass->aux_trans) ? BLOCK : PANEL;
-	clear_sums(data->sums, pass->axis, i0, i1, j0, j1);
+	if (!data->continues)
+		clear_sums(data->sums, pass->axis, i0, i1, j0, j1);
 	for (int64_t i = i0; i < i1; i += panel)
 		NAME(panel)(&s, data, i, i + panel < i1 ? i + panel : i1, j0, j1);
 }
