@@ -106,6 +106,11 @@ static uint32_t crc32_of(const char *text)
 	return ~crc;
 }
 
+static epg_status file_error(const char *path, const char *what, int error)
+{
+	return epg_fail(error == ENOMEM ? EPG_NO_MEMORY : EPG_INVALID, "path is '%s', which cannot be %s: %s", path, what, strerror(error));
+}
+
 /* ---- Writing ---- */
 
 static bool write_entries(FILE *file, const epg_wisdom *wisdom, const char *stamp)
@@ -154,7 +159,7 @@ epg_status epg_wisdom_write(const epg_wisdom *wisdom, const char *stamp, const c
 	if (!good && descriptor >= 0)
 		unlink(temporary);
 	free(temporary);
-	return good ? EPG_SUCCESS : epg_fail(EPG_INVALID, "path is '%s', which cannot be written: %s", path, strerror(error));
+	return good ? EPG_SUCCESS : file_error(path, "written", error);
 }
 
 /* ---- Reading ---- */
@@ -203,7 +208,7 @@ epg_status epg_wisdom_read(epg_wisdom *wisdom, const char *stamp, const char *pa
 	int64_t good = 0, bad = 0;
 	FILE *file = fopen(path, "re");
 	if (!file)
-		return epg_fail(EPG_INVALID, "path is '%s', which cannot be read: %s", path, strerror(errno));
+		return file_error(path, "read", errno);
 	epg_status status = EPG_SUCCESS;
 	if (read_line(file, text) != LINE_GOOD || strcmp(text, first_line))
 		status = epg_fail(EPG_INVALID, "path is '%s', which is no wisdom: its first line must be '%s'", path, first_line);

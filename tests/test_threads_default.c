@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 /* src/cpu/cpu.h */
-int32_t cpu_default_threads(const char *cgroup_root, const char *omp_num_threads, int32_t affinity, const char **reason);
+int32_t epg_cpu_default_threads(const char *cgroup_root, const char *omp_num_threads, int32_t affinity, const char **reason);
 
 enum { NFILES = 4 };
 
@@ -111,7 +111,7 @@ static void check_row(const row *r)
 	}
 	for (int i = 0; i < NFILES && r->files[i].path; i++)
 		made &= put(&r->files[i]);
-	int32_t got = cpu_default_threads(root, r->omp, r->affinity, &reason);
+	int32_t got = epg_cpu_default_threads(root, r->omp, r->affinity, &reason);
 	remove_root();
 	if (r->threads < 0)
 		ok(made && got >= 1 && got <= r->affinity && reason, "%s: between 1 and the mask (%d, %s)", r->what, (int)got, reason ? reason : "-");

@@ -12,13 +12,13 @@
 /* The default number of threads: the smallest of affinity (CPUs in the mask), the cgroup's CPU quota rounded up, and
  * OMP_NUM_THREADS (its first number; ignored if it is none). cgroup_root stands for "/" (tests give a directory). *reason names
  * what decided: "affinity", "cgroup quota", "OMP_NUM_THREADS". At least 1. */
-int32_t cpu_default_threads(const char *cgroup_root, const char *omp_num_threads, int32_t affinity, const char **reason);
+int32_t epg_cpu_default_threads(const char *cgroup_root, const char *omp_num_threads, int32_t affinity, const char **reason);
 
 /* CPUs in the calling thread's mask. */
-int32_t cpu_affinity(void);
+int32_t epg_cpu_affinity(void);
 
 /* Threads that a parallel region may use now: 1 in a forked child (libgomp's pool did not survive) and inside a parallel region. */
-int32_t cpu_usable_threads(int32_t planned);
+int32_t epg_cpu_usable_threads(int32_t planned);
 
 /* ---- cpu_blas.c: OpenBLAS, called safely ---- */
 
@@ -31,13 +31,13 @@ typedef struct cpu_blas_facts {
 	int64_t max_dim;     /* largest size and leading dimension of one call */
 } cpu_blas_facts;
 
-const cpu_blas_facts *cpu_blas(void);
+const cpu_blas_facts *epg_cpu_blas(void);
 
 /* Between enter and leave the BLAS computes each call in its caller's thread. They nest and overlap between threads; nothing
  * global is restored before the last one leaves. saved keeps what leave puts back for this thread. */
 typedef struct cpu_blas_guard { int omp_threads; bool counted; } cpu_blas_guard;
-void cpu_blas_enter(cpu_blas_guard *guard);
-void cpu_blas_leave(const cpu_blas_guard *guard);
+void epg_cpu_blas_enter(cpu_blas_guard *guard);
+void epg_cpu_blas_leave(const cpu_blas_guard *guard);
 
 /* One panel: C = alpha·op(A)·op(B) + beta·C, column-major, of type F32, F64, C64 or C128. Sizes over max_dim are not for here, but k
  * may be anything (it is split). */
@@ -50,7 +50,7 @@ typedef struct cpu_gemm_args {
 	void *c;
 } cpu_gemm_args;
 
-void cpu_blas_gemm(const cpu_gemm_args *args);
+void epg_cpu_blas_gemm(const cpu_gemm_args *args);
 
 /* ---- cpu_gemm.c: the split lowering; cpu_ref.c: the reference lowering ---- */
 
@@ -67,18 +67,18 @@ struct cpu_plan {
 
 enum { CPU_SPLIT, CPU_REFERENCE, CPU_NLOWERINGS };
 
-bool cpu_split_supports(const epg_problem *problem, char why[EPG_WHY_NBYTES]);
+bool epg_cpu_split_supports(const epg_problem *problem, char why[EPG_WHY_NBYTES]);
 /* Fills tile_m, tile_n and workspace_nbytes from problem and threads. */
-void cpu_split_prepare(cpu_plan *plan);
-epg_status cpu_split_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
-epg_status cpu_reference_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
+void epg_cpu_split_prepare(cpu_plan *plan);
+epg_status epg_cpu_split_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
+epg_status epg_cpu_reference_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
 
 /* Sums of chunks, added up in order: gradient[i] = (accumulate ? gradient[i] : 0) + Σ_c sums[c·stride + i]. */
-void cpu_sum_finish(int32_t type, void *gradient, bool accumulate, const double *sums, int64_t chunks, int64_t length);
+void epg_cpu_sum_finish(int32_t type, void *gradient, bool accumulate, const double *sums, int64_t chunks, int64_t length);
 
 /* ---- cpu_convert.c ---- */
 
-epg_status cpu_convert(int64_t batch, const epg_view *from_view, const void *from, const epg_view *to_view, void *to, const void *scale, void *amax);
+epg_status epg_cpu_convert(int64_t batch, const epg_view *from_view, const void *from, const epg_view *to_view, void *to, const void *scale, void *amax);
 
 /* ---- cpu_backend.c ---- */
 

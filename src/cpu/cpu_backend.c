@@ -38,12 +38,12 @@ static bool has_avx512(void)
 /* The best first. */
 static const isa_row isas[] = {
 #ifdef EPG_HAVE_AVX512
-	{&cpu_pass_avx512, has_avx512},
+	{&epg_cpu_pass_avx512, has_avx512},
 #endif
 #ifdef EPG_HAVE_AVX2
-	{&cpu_pass_avx2, has_avx2},
+	{&epg_cpu_pass_avx2, has_avx2},
 #endif
-	{&cpu_pass_baseline, always},
+	{&epg_cpu_pass_baseline, always},
 };
 
 /* EPIGEMM_ISA, when set, names the one to take. */
@@ -64,7 +64,7 @@ static epg_status choose_isa(const cpu_pass_table **table)
 
 static bool probe(char *text, size_t text_nbytes)
 {
-	const cpu_blas_facts *blas = cpu_blas();
+	const cpu_blas_facts *blas = epg_cpu_blas();
 	snprintf(text, text_nbytes, "%s, %s threads, core type %s", blas->version, blas->flavour, blas->core);
 	return true;
 }
@@ -88,10 +88,10 @@ static epg_status context_create(const epg_backend_options *options, void **out)
 	context->threads = options->threads;
 	context->threads_reason = "option";
 	if (options->threads == 0)
-		context->threads = cpu_default_threads("/", getenv("OMP_NUM_THREADS"), cpu_affinity(), &context->threads_reason);
+		context->threads = epg_cpu_default_threads("/", getenv("OMP_NUM_THREADS"), epg_cpu_affinity(), &context->threads_reason);
 	if (context->threads > MAX_THREADS)
 		context->threads = MAX_THREADS;
-	cpu_blas();
+	epg_cpu_blas();
 	*out = context;
 	return EPG_SUCCESS;
 }
@@ -117,7 +117,7 @@ static void processor_name(char *text, size_t text_nbytes)
 static void context_info(const void *state, epg_context_info *info)
 {
 	const cpu_context *context = state;
-	const cpu_blas_facts *blas = cpu_blas();
+	const cpu_blas_facts *blas = epg_cpu_blas();
 	processor_name(info->device, sizeof info->device);
 	snprintf(info->library, sizeof info->library, "%s", blas->version);
 	snprintf(info->flavour, sizeof info->flavour, "%s", blas->flavour);
@@ -132,7 +132,7 @@ static void context_info(const void *state, epg_context_info *info)
 static void stamp(const void *state, char *text, size_t text_nbytes)
 {
 	const cpu_context *context = state;
-	const cpu_blas_facts *blas = cpu_blas();
+	const cpu_blas_facts *blas = epg_cpu_blas();
 	snprintf(text, text_nbytes, "epigemm-%s,cpu,%s,%s,%s,%s,threads=%d", EPG_VERSION, blas->version, blas->flavour, blas->core, context->pass->isa, context->threads);
 	for (char *c = text; *c; c++)
 		if (*c == ' ')
@@ -188,7 +188,7 @@ static const epg_lowering lowerings[CPU_NLOWERINGS] = {
 static bool supports(const void *context, const epg_problem *problem, int32_t lowering, char why[EPG_WHY_NBYTES])
 {
 	(void)context;
-	return lowering == CPU_REFERENCE || cpu_split_supports(problem, why);
+	return lowering == CPU_REFERENCE || epg_cpu_split_supports(problem, why);
 }
 
 /* Seconds, for comparing lowerings only: a core does 50 GF in a BLAS and 1 GF in plain loops, and moves 10 GB/s. */
@@ -204,7 +204,7 @@ static cpu_plan plan_of(const cpu_context *context, const epg_problem *problem, 
 {
 	cpu_plan plan = {.context = (cpu_context *)context, .problem = *problem, .lowering = lowering, .threads = (int32_t)threads};
 	if (lowering == CPU_SPLIT)
-		cpu_split_prepare(&plan);
+		epg_cpu_split_prepare(&plan);
 	return plan;
 }
 
@@ -279,7 +279,7 @@ static void plan_info(const void *state, epg_plan_info_backend *info)
 static void plan_explain(const void *state, char *text, size_t text_nbytes)
 {
 	const cpu_plan *plan = &((const owned_plan *)state)->plan;
-	const cpu_blas_facts *blas = cpu_blas();
+	const cpu_blas_facts *blas = epg_cpu_blas();
 	if (plan->lowering == CPU_REFERENCE)
 		snprintf(text, text_nbytes, "plain loops on %d threads, accumulated in double, one rounding\n", plan->threads);
 	else
@@ -290,7 +290,7 @@ static void plan_explain(const void *state, char *text, size_t text_nbytes)
 }
 
 typedef epg_status execute_fn(const cpu_plan *plan, const epg_call *call, void *workspace);
-static execute_fn *const execute_fns[CPU_NLOWERINGS] = {cpu_split_execute, cpu_reference_execute};
+static execute_fn *const execute_fns[CPU_NLOWERINGS] = {epg_cpu_split_execute, epg_cpu_reference_execute};
 
 static epg_status execute(const void *state, const epg_call *call)
 {
@@ -314,7 +314,7 @@ static epg_status convert(void *context, int64_t batch, const epg_view *from_vie
 	const void *scale, void *amax, void *stream)
 {
 	(void)context, (void)stream;
-	return cpu_convert(batch, from_view, from, to_view, to, scale, amax);
+	return epg_cpu_convert(batch, from_view, from, to_view, to, scale, amax);
 }
 
 const epg_backend epg_cpu_backend = {

@@ -59,13 +59,13 @@ static void read_facts(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
-const cpu_blas_facts *cpu_blas(void)
+const cpu_blas_facts *epg_cpu_blas(void)
 {
 	pthread_once(&facts_once, read_facts);
 	return &facts;
 }
 
-void cpu_blas_enter(cpu_blas_guard *guard)
+void epg_cpu_blas_enter(cpu_blas_guard *guard)
 {
 	*guard = (cpu_blas_guard){0};
 	if (facts.parallel == 2 && !omp_in_parallel()) {
@@ -87,7 +87,7 @@ void cpu_blas_enter(cpu_blas_guard *guard)
 	pthread_mutex_unlock(&threads_lock);
 }
 
-void cpu_blas_leave(const cpu_blas_guard *guard)
+void epg_cpu_blas_leave(const cpu_blas_guard *guard)
 {
 	if (guard->omp_threads > 1)
 		omp_set_num_threads(guard->omp_threads);
@@ -130,7 +130,7 @@ static void gemm_call(const cpu_gemm_args *x, const void *a, const void *b, int6
 	}
 }
 
-void cpu_blas_gemm(const cpu_gemm_args *x)
+void epg_cpu_blas_gemm(const cpu_gemm_args *x)
 {
 	static const double one[2] = {1, 0};
 	int64_t element = x->type == EPG_F32 ? 4 : x->type == EPG_C128 ? 16 : 8;

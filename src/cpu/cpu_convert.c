@@ -93,7 +93,7 @@ static void one_matrix(conversion *c)
 		}
 }
 
-epg_status cpu_convert(int64_t batch, const epg_view *from_view, const void *from, const epg_view *to_view, void *to, const void *scale, void *amax)
+epg_status epg_cpu_convert(int64_t batch, const epg_view *from_view, const void *from, const epg_view *to_view, void *to, const void *scale, void *amax)
 {
 	epg_status status = check_types(from_view, to_view);
 	if (status)

@@ -33,18 +33,18 @@ static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 static int64_t min64(int64_t x, int64_t y) { return x < y ? x : y; }
 
 /* At most 32 chunks, of at least 64: sums of f32 stay accurate and cost little memory. */
-int64_t cpu_sum_chunk(int64_t extent)
+int64_t epg_cpu_sum_chunk(int64_t extent)
 {
 	return round_up(extent > 32 * 64 ? ceil_div(extent, 32) : 64, 64);
 }
 
-static int64_t chunks_of(int64_t extent) { return ceil_div(extent, cpu_sum_chunk(extent)); }
+static int64_t chunks_of(int64_t extent) { return ceil_div(extent, epg_cpu_sum_chunk(extent)); }
 
 /* ---- Planning ---- */
 
 static bool blas_takes(const epg_view *view, const char *name, char why[EPG_WHY_NBYTES])
 {
-	int64_t max = cpu_blas()->max_dim;
+	int64_t max = epg_cpu_blas()->max_dim;
 	if (view->ld == 0)
 		snprintf(why, EPG_WHY_NBYTES, "%s has ld 0, which a BLAS does not take", name);
 	else if (view->ld > max)
@@ -54,7 +54,7 @@ static bool blas_takes(const epg_view *view, const char *name, char why[EPG_WHY_
 	return false;
 }
 
-bool cpu_split_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
+bool epg_cpu_split_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
 {
 	if (p->k == 0 || (p->alpha[0] == 0 && p->alpha[1] == 0))
 		return true;
@@ -99,13 +99,13 @@ static int64_t items_per_round(const epg_problem *p)
 	return each < SUMS_NBYTES ? min64(SUMS_NBYTES / each, p->batch) : 1;
 }
 
-void cpu_split_prepare(cpu_plan *plan)
+void epg_cpu_split_prepare(cpu_plan *plan)
 {
 	const epg_problem *p = &plan->problem;
 	bool sums = (p->epilog & EPG_BGRAD) != 0;
-	int64_t unit_m = sums && p->axis == EPG_PER_COLUMN ? cpu_sum_chunk(p->m) : TILE_UNIT_M;
-	int64_t unit_n = sums && p->axis == EPG_PER_ROW ? cpu_sum_chunk(p->n) : TILE_UNIT_N;
-	int64_t most = cpu_blas()->max_dim / 2;
+	int64_t unit_m = sums && p->axis == EPG_PER_COLUMN ? epg_cpu_sum_chunk(p->m) : TILE_UNIT_M;
+	int64_t unit_n = sums && p->axis == EPG_PER_ROW ? epg_cpu_sum_chunk(p->n) : TILE_UNIT_N;
+	int64_t most = epg_cpu_blas()->max_dim / 2;
 	if (p->flags & EPG_DETERMINISTIC) {
 		plan->tile_m = round_up(FIXED_TILE_M, unit_m);
 		plan->tile_n = round_up(FIXED_TILE_N, unit_n);
@@ -150,7 +150,7 @@ static void product(const split_job *job, int64_t item, int64_t i0, int64_t i1, 
 		.alpha = job->call->alpha, .beta = job->blas_beta ? job->call->beta : zero,
 		.a = at(x->a, &p->a, item, i0, 0), .b = at(x->b, &p->b, item, 0, j0), .c = c,
 	};
-	cpu_blas_gemm(&args);
+	epg_cpu_blas_gemm(&args);
 }
 
 /* The pass over a rectangle, chunk by chunk where it sums. */
@@ -169,7 +169,7 @@ static void pass(const split_job *job, int64_t item, int64_t i0, int64_t i1, int
 		return;
 	}
 	bool per_row = p->axis == EPG_PER_ROW;
-	int64_t width = cpu_sum_chunk(per_row ? p->n : p->m), begin = per_row ? j0 : i0, end = per_row ? j1 : i1;
+	int64_t width = epg_cpu_sum_chunk(per_row ? p->n : p->m), begin = per_row ? j0 : i0, end = per_row ? j1 : i1;
 	double *sums = job->sums + (item - job->first_item) * sums_per_item(p);
 	for (int64_t s = begin, e; s < end; s = e) {
 		e = min64(s / width * width + width, end);
@@ -213,7 +213,7 @@ static void run_tile(const split_job *job, int64_t task)
 /* Calls each(job, task) for every task; in the calling thread alone when there is one thread or one task. */
 static void share_out(const split_job *job, int64_t tasks, void (*each)(const split_job *, int64_t))
 {
-	int threads = cpu_usable_threads((int32_t)min64(job->plan->threads, tasks));
+	int threads = epg_cpu_usable_threads((int32_t)min64(job->plan->threads, tasks));
 	if (threads <= 1) {
 		for (int64_t task = 0; task < tasks; task++)
 			each(job, task);
@@ -224,7 +224,7 @@ static void share_out(const split_job *job, int64_t tasks, void (*each)(const sp
 		each(job, task);
 }
 
-void cpu_sum_finish(int32_t type, void *gradient, bool accumulate, const double *sums, int64_t chunks, int64_t length)
+void epg_cpu_sum_finish(int32_t type, void *gradient, bool accumulate, const double *sums, int64_t chunks, int64_t length)
 {
 	for (int64_t i = 0; i < length; i++) {
 		double old = !accumulate ? 0 : type == EPG_F32 ? ((float *)gradient)[i] : ((double *)gradient)[i], sum = 0;
@@ -241,7 +241,7 @@ static void finish_gradient(const split_job *job, int64_t item, const double *su
 {
 	const epg_span *span = &job->plan->problem.bgrad;
 	void *gradient = (char *)job->call->x.bgrad + epg_type_nbytes(span->type, item * span->batch_stride);
-	cpu_sum_finish(span->type, gradient, job->plan->problem.flags & EPG_BGRAD_ACCUMULATE, sums, chunks, span->length);
+	epg_cpu_sum_finish(span->type, gradient, job->plan->problem.flags & EPG_BGRAD_ACCUMULATE, sums, chunks, span->length);
 }
 
 static void finish_item(const split_job *job, int64_t task)
@@ -262,7 +262,7 @@ static void sum_operand_block(const split_job *job, int64_t task)
 	bool of_a = (p->epilog & EPG_BGRADA) != 0;
 	const epg_view *view = of_a ? &p->a : &p->b;
 	const void *x = at(of_a ? job->call->x.a : job->call->x.b, view, job->first_item, 0, 0);
-	int64_t blocks = ceil_div(p->bgrad.length, OPERAND_BLOCK), width = cpu_sum_chunk(p->k), chunk = task / blocks;
+	int64_t blocks = ceil_div(p->bgrad.length, OPERAND_BLOCK), width = epg_cpu_sum_chunk(p->k), chunk = task / blocks;
 	int64_t l0 = chunk * width, l1 = min64(l0 + width, p->k);
 	int64_t s0 = task % blocks * OPERAND_BLOCK, s1 = min64(s0 + OPERAND_BLOCK, p->bgrad.length);
 	double *sums = job->sums + chunk * p->bgrad.length;
@@ -310,14 +310,14 @@ static split_job make_job(const cpu_plan *plan, const epg_call *call, void *work
 	return job;
 }
 
-epg_status cpu_split_execute(const cpu_plan *plan, const epg_call *call, void *workspace)
+epg_status epg_cpu_split_execute(const cpu_plan *plan, const epg_call *call, void *workspace)
 {
 	const epg_problem *p = &plan->problem;
 	split_job job = make_job(plan, call, workspace);
 	if (p->epilog & (EPG_BGRADA | EPG_BGRADB))
 		sum_operands(&job); /* first: D may not overlap A or B, but sums need no D */
 	cpu_blas_guard guard;
-	cpu_blas_enter(&guard);
+	epg_cpu_blas_enter(&guard);
 	int64_t round = items_per_round(p);
 	for (int64_t item = 0; item < p->batch; item += round) {
 		job.first_item = item;
@@ -326,6 +326,6 @@ epg_status cpu_split_execute(const cpu_plan *plan, const epg_call *call, void *w
 		if (p->epilog & EPG_BGRAD)
 			share_out(&job, job.items, finish_item);
 	}
-	cpu_blas_leave(&guard);
+	epg_cpu_blas_leave(&guard);
 	return EPG_SUCCESS;
 }

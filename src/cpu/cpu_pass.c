@@ -178,4 +178,4 @@ static void sum(int32_t type, const void *x, int64_t ld, int32_t axis, int64_t i
 		sum_f64(x, ld, axis, i0, i1, j0, j1, sums);
 }
 
-const cpu_pass_table CONCAT(cpu_pass_, EPG_ISA) = {.isa = STRING(EPG_ISA), .run = run, .sum = sum};
+const cpu_pass_table CONCAT(epg_cpu_pass_, EPG_ISA) = {.isa = STRING(EPG_ISA), .run = run, .sum = sum};

@@ -34,12 +34,12 @@ typedef struct cpu_pass_data {
 } cpu_pass_data;
 
 /* Sums. A bias gradient is summed in chunks that depend on the extents of D alone, never on threads or rectangles: for
- * EPG_PER_ROW, columns [c·w, (c+1)·w) with w = cpu_sum_chunk(n); for EPG_PER_COLUMN, rows, with w = cpu_sum_chunk(m). A
+ * EPG_PER_ROW, columns [c·w, (c+1)·w) with w = epg_cpu_sum_chunk(n); for EPG_PER_COLUMN, rows, with w = epg_cpu_sum_chunk(m). A
  * rectangle given to a pass with sums lies within one chunk. In the summed direction the rectangles of a chunk come in order
  * and begin at multiples of 64, the first with continues false. The pass sets, or adds to, sums[i] for its rows, i0 ≤ i < i1 (EPG_PER_ROW), or sums[j] for its columns (EPG_PER_COLUMN), with the sum in
  * double; the result for a row or column must not depend on where the rectangle begins in the other direction. The
  * backend adds the chunks up in order. */
-int64_t cpu_sum_chunk(int64_t extent);
+int64_t epg_cpu_sum_chunk(int64_t extent);
 
 typedef struct cpu_pass_table {
 	const char *isa;
@@ -50,6 +50,6 @@ typedef struct cpu_pass_table {
 	void (*sum)(int32_t type, const void *x, int64_t ld, int32_t axis, int64_t i0, int64_t i1, int64_t j0, int64_t j1, double *sums);
 } cpu_pass_table;
 
-extern const cpu_pass_table cpu_pass_baseline, cpu_pass_avx2, cpu_pass_avx512;
+extern const cpu_pass_table epg_cpu_pass_baseline, epg_cpu_pass_avx2, epg_cpu_pass_avx512;
 
 #endif

@@ -159,7 +159,7 @@ static void all_columns(const ref_item *r)
 {
 	const epg_problem *p = &r->plan->problem;
 	bool shared_bytes = epg_epilog_aux_out(p->epilog) && p->aux.type == EPG_BIT && p->aux.trans;
-	int threads = shared_bytes ? 1 : cpu_usable_threads(r->plan->threads);
+	int threads = shared_bytes ? 1 : epg_cpu_usable_threads(r->plan->threads);
 	if (threads <= 1) {
 		for (int64_t j = 0; j < p->n; j++)
 			column(r, j);
@@ -195,7 +195,7 @@ static void gradient(const ref_item *r)
 	const epg_problem *p = &r->plan->problem;
 	for (int64_t s = 0; s < p->bgrad.length; s++) {
 		double sum = gradient_sum(r, s);
-		cpu_sum_finish(p->bgrad.type, r->bgrad + epg_type_nbytes(p->bgrad.type, s), p->flags & EPG_BGRAD_ACCUMULATE, &sum, 1, 1);
+		epg_cpu_sum_finish(p->bgrad.type, r->bgrad + epg_type_nbytes(p->bgrad.type, s), p->flags & EPG_BGRAD_ACCUMULATE, &sum, 1, 1);
 	}
 }
 
@@ -204,7 +204,7 @@ static void *moved(const void *base, int32_t type, int64_t elements)
 	return base ? (char *)base + epg_type_nbytes(type, elements) : NULL;
 }
 
-epg_status cpu_reference_execute(const cpu_plan *plan, const epg_call *call, void *workspace)
+epg_status epg_cpu_reference_execute(const cpu_plan *plan, const epg_call *call, void *workspace)
 {
 	const epg_problem *p = &plan->problem;
 	const epg_operands *x = &call->x;

@@ -139,7 +139,7 @@ static int32_t omp_threads(const char *text)
 	return end == text || (*end && *end != ',') || errno || number < 1 || number > INT32_MAX ? INT32_MAX : (int32_t)number;
 }
 
-int32_t cpu_default_threads(const char *cgroup_root, const char *omp_num_threads, int32_t affinity, const char **reason)
+int32_t epg_cpu_default_threads(const char *cgroup_root, const char *omp_num_threads, int32_t affinity, const char **reason)
 {
 	const struct { int32_t threads; const char *name; } limits[] = {
 		{affinity < 1 ? 1 : affinity, "affinity"}, {cgroup_threads(cgroup_root), "cgroup quota"}, {omp_threads(omp_num_threads), "OMP_NUM_THREADS"}};
@@ -151,7 +151,7 @@ int32_t cpu_default_threads(const char *cgroup_root, const char *omp_num_threads
 	return limits[least].threads;
 }
 
-int32_t cpu_affinity(void)
+int32_t epg_cpu_affinity(void)
 {
 	for (int cpus = 1024; cpus <= 1 << 20; cpus *= 4) {
 		cpu_set_t *set = CPU_ALLOC((size_t)cpus);
@@ -181,7 +181,7 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(NULL, NULL, in_child);
 }
 
-int32_t cpu_usable_threads(int32_t planned)
+int32_t epg_cpu_usable_threads(int32_t planned)
 {
 	return planned > 1 && (forked || omp_in_parallel()) ? 1 : planned;
 }
