@@ -22,20 +22,29 @@ const int32_t all_epilogs[16] = {
 
 /* ---- Helpers ---- */
 
+static epg_status context_status;
+
 epg_context *test_context(int threads, const char **why)
 {
 	epg_context_options options;
 	epg_context *context = NULL;
 	const char *backend = getenv("EPIGEMM_TEST_BACKEND");
-	if (epg_context_options_init(&options, sizeof options) == EPG_SUCCESS) {
-		options.backend = backend && *backend ? backend : "cpu";
-		options.threads = threads;
-		if (epg_context_create(&options, &context) == EPG_SUCCESS)
-			return context;
-	}
-	if (why)
+	context_status = epg_context_options_init(&options, sizeof options);
+	options.backend = backend && *backend ? backend : "cpu";
+	options.threads = threads;
+	if (!context_status)
+		context_status = epg_context_create(&options, &context);
+	if (context_status && why)
 		*why = epg_last_error();
-	return NULL;
+	return context_status ? NULL : context;
+}
+
+int without_context(const char *why)
+{
+	if (context_status == EPG_NO_BACKEND)
+		return skip_all(why);
+	ok(0, "a context: %s", why);
+	return done_testing();
 }
 
 int context_threads(const epg_context *context)
@@ -347,7 +356,8 @@ epg_status problem_execute(epg_context *context, problem *p, const char *pin)
 {
 	epg_plan *plan = NULL;
 	epg_status status = EPG_SUCCESS;
-	p->context = context;
+	if (!p->context)
+		p->context = context; /* the device memory will be of this one */
 	snprintf(p->options.pin, sizeof p->options.pin, "%s", pin ? pin : "");
 	for (int which = 0; which < OPERANDS && !status; which++)
 		status = upload(context, p, which);

@@ -84,6 +84,8 @@ int problem_untouched(problem *p);
 
 /* A context on the backend under test; NULL when it is not there, and *why says so (until the next failure). */
 epg_context *test_context(int threads, const char **why);
+/* What main returns then: the program is skipped where the backend is absent, and fails for any other reason. */
+int without_context(const char *why);
 int context_threads(const epg_context *context);
 
 uint64_t next_random(uint64_t *state);

@@ -172,7 +172,7 @@ static int draw_and_check(uint64_t *state, int32_t type, int32_t epilog, int lar
 	if (!can_be_in_place(&desc, options.in_place))
 		options.in_place = IN_PLACE_NO;
 	problems++;
-	return check_problem(contexts[random_below(state, COUNT(contexts))], &desc, &options);
+	return check_problem(contexts[large ? random_below(state, COUNT(contexts)) : 0], &desc, &options);
 }
 
 static void sweep(int32_t type, int32_t epilog, uint64_t seed)
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 	draws = argc > 1 ? atoi(argv[1]) : draws;
 	for (int i = 0; i < COUNT(contexts); i++)
 		if (!(contexts[i] = test_context(thread_counts[i], &why)))
-			return skip_all(why);
+			return without_context(why);
 	for (int t = 0; t < COUNT(types); t++)
 		for (int i = 0; i < COUNT(all_epilogs); i++)
 			sweep(types[t], all_epilogs[i], seed);

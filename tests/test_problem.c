@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 	const char *why = "";
 	context = test_context(0, &why);
 	if (!context)
-		return skip_all(why);
+		return without_context(why);
 	for (int i = 1; i < argc; i++)
 		if (strchr(argv[i], '='))
 			run_line(argv[i]);
