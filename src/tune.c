@@ -13,6 +13,10 @@
 #include "plan.h"
 
 enum { NOPERANDS = 7, MIN_ROUNDS = 3, MAX_ROUNDS = 31, DROP_FACTOR = 5 };
+
+/* Estimates are never as wrong as this: a candidate that is estimated so much slower than the first is not run at all (plain
+ * loops would take minutes on a large problem). */
+enum { HOPELESS_FACTOR = 20 };
 static const double margin = 1.02;
 
 typedef struct tuner {
@@ -102,7 +106,8 @@ static epg_status make_all(tuner *t)
 	if (!status && (!t->expected || !t->got))
 		status = epg_fail(EPG_NO_MEMORY, "no memory for %zu bytes of scratch to measure on", 2 * d);
 	for (int32_t i = 0; i < plan->nvariants && !status; i++)
-		status = backend_of(t)->plan_create(context_of(t), &plan->problem, &plan->variants[i], &t->state[i]);
+		if (plan->variants[i].cost_s <= HOPELESS_FACTOR * plan->variants[0].cost_s)
+			status = backend_of(t)->plan_create(context_of(t), &plan->problem, &plan->variants[i], &t->state[i]);
 	return status;
 }
 
@@ -256,7 +261,8 @@ epg_status epg_tune(epg_plan *plan, int32_t rigor)
 	t->plan = plan;
 	epg_status status = make_all(t);
 	for (int32_t i = 0; i < plan->nvariants && !status; i++)
-		status = check_variant(t, i);
+		if (t->state[i])
+			status = check_variant(t, i);
 	if (!status)
 		status = time_all(t, rigor);
 	if (!status)
