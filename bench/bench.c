@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "epigemm.h"
 
@@ -218,8 +219,8 @@ static void print_head(void)
 	epg_context_info info;
 	must(epg_context_get_info(context, &info, sizeof info), "info");
 	strftime(date, sizeof date, "%Y-%m-%d", gmtime(&t));
-	printf("%s, %s\nepigemm %s, %s (%s, core type %s), passes %s, %d threads (%s), plans by %s, medians of %d\n", date, info.device, epg_version(),
-		info.library, info.flavour, info.core, info.isa, info.threads, info.threads_reason, rigor == EPG_MEASURE ? "MEASURE" : "ESTIMATE", rounds);
+	printf("%s, %s\nepigemm %s, %s (%s, core type %s), passes %s, %d threads (%s), plans by %s, medians of %d, OMP_WAIT_POLICY %s\n", date, info.device, epg_version(),
+		info.library, info.flavour, info.core, info.isa, info.threads, info.threads_reason, rigor == EPG_MEASURE ? "MEASURE" : "ESTIMATE", rounds, getenv("OMP_WAIT_POLICY"));
 }
 
 static void layer_row(const char *epilog, int64_t m, int64_t n, int64_t k, int32_t number, void (*naive)(layer *), double *log_sum)
@@ -279,8 +280,19 @@ static void table_epilog_alone(void)
 	free_layer(&l);
 }
 
+/* Two thread pools are in this process, OpenMP's and the BLAS's own: neither may spin while the other's contestant runs. OpenMP
+ * reads its setting once, at load. */
+static void wait_passively(char **argv)
+{
+	if (getenv("OMP_WAIT_POLICY"))
+		return;
+	setenv("OMP_WAIT_POLICY", "passive", 1);
+	execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv)
 {
+	wait_passively(argv);
 	epg_context_options options;
 	epg_context_info info;
 	bool quick = false;

@@ -61,79 +61,98 @@ static bool overlap(const footprint *x, const footprint *y)
 
 static bool nonzero(const double x[2]) { return x[0] != 0 || x[1] != 0; }
 
-typedef struct pointer_rule {
-	const char *name;
-	const void *ptr;
-	bool needed, refused, output;
-	const epg_view *view; /* NULL: a vector */
-	int32_t type;
-	int64_t nbytes;
-} pointer_rule;
-
-static epg_status check_pointer(const pointer_rule *r)
+void epg_operands_prepare(epg_plan *plan)
 {
-	if (r->needed && !r->ptr)
-		return epg_fail(EPG_INVALID, "%s is NULL, but this execution needs it", r->name);
-	if (r->refused && r->ptr)
-		return epg_fail(EPG_INVALID, "%s is %p, but must be NULL: this problem does not use it", r->name, r->ptr);
-	if (r->ptr && (r->needed || r->output) && (uintptr_t)r->ptr % epg_type_alignment(r->type))
-		return epg_fail(EPG_INVALID, "%s is %p, but must be aligned to %zu bytes", r->name, r->ptr, epg_type_alignment(r->type));
+	const epg_problem *p = &plan->problem;
+	const int64_t *nbytes = plan->extent_nbytes;
+	bool some_d = nbytes[EPG_OPERAND_D] > 0, bias = p->epilog & EPG_BIAS, aux = p->epilog & EPG_AUX, bgrad = epg_epilog_bgrad(p->epilog);
+	int product = some_d && p->k > 0 ? EPG_NEEDED_BY_PRODUCT : EPG_NOT_NEEDED, always = some_d ? EPG_NEEDED : EPG_NOT_NEEDED;
+	const epg_pointer_rule rules[EPG_NPOINTERS] = {
+		[EPG_OPERAND_A] = {p->swapped ? "b" : "a", p->epilog & EPG_BGRADA ? EPG_NEEDED : product, false, false, &p->a, p->a.type, 0, 0},
+		[EPG_OPERAND_B] = {p->swapped ? "a" : "b", p->epilog & EPG_BGRADB ? EPG_NEEDED : product, false, false, &p->b, p->b.type, 0, 0},
+		[EPG_OPERAND_C] = {"c", some_d ? EPG_NEEDED_BY_BETA : EPG_NOT_NEEDED, false, false, &p->c, p->c.type, 0, 0},
+		[EPG_OPERAND_D] = {"d", always, false, true, &p->d, p->d.type, 0, 0},
+		[EPG_OPERAND_AUX] = {"aux", aux ? always : EPG_NOT_NEEDED, !aux, epg_epilog_aux_out(p->epilog), &p->aux, aux ? p->aux.type : EPG_BIT, 0, 0},
+		[EPG_OPERAND_BIAS] = {"bias", bias ? always : EPG_NOT_NEEDED, !bias, false, NULL, p->d.type, 0, 0},
+		[EPG_OPERAND_BGRAD] = {"bgrad", bgrad ? EPG_NEEDED : EPG_NOT_NEEDED, !bgrad, true, NULL, p->d.type, 0, 0},
+	};
+	memcpy(plan->pointers, rules, sizeof rules);
+	for (int i = 0; i < EPG_NPOINTERS; i++) {
+		epg_pointer_rule *rule = &plan->pointers[i];
+		rule->nbytes = nbytes[i];
+		rule->misaligned = epg_type_alignment(rule->type) - 1;
+		if (nbytes[i] == 0)
+			rule->need = EPG_NOT_NEEDED;
+	}
+}
+
+/* The pointers of one execution beside the rules of its plan. */
+typedef struct pointer {
+	const epg_pointer_rule *rule;
+	const void *ptr;
+	bool needed;
+} pointer;
+
+static epg_status check_pointer(const pointer *x)
+{
+	if (x->needed && !x->ptr)
+		return epg_fail(EPG_INVALID, "%s is NULL, but this execution needs it", x->rule->name);
+	if (x->rule->refused && x->ptr)
+		return epg_fail(EPG_INVALID, "%s is %p, but must be NULL: this problem does not use it", x->rule->name, x->ptr);
+	if (x->needed && (uintptr_t)x->ptr & x->rule->misaligned)
+		return epg_fail(EPG_INVALID, "%s is %p, but must be aligned to %zu bytes", x->rule->name, x->ptr, (size_t)x->rule->misaligned + 1);
 	return EPG_SUCCESS;
 }
 
 /* D may be exactly C, or exactly the aux that it reads. */
-static bool in_place(const epg_problem *p, const pointer_rule *d, const pointer_rule *other)
+static bool in_place(const epg_problem *p, const pointer *d, const pointer *other)
 {
-	const epg_view *x = d->view, *y = other->view;
-	bool readable = other->view == &p->c || (other->view == &p->aux && epg_epilog_aux_in(p->epilog));
+	const epg_view *x = d->rule->view, *y = other->rule->view;
+	bool readable = y == &p->c || (y == &p->aux && epg_epilog_aux_in(p->epilog));
 	return readable && d->ptr == other->ptr && x->type == y->type && x->trans == y->trans && x->ld == y->ld && (p->batch <= 1 || x->batch_stride == y->batch_stride);
 }
 
-static footprint footprint_of_rule(const pointer_rule *r, int64_t batch)
+static footprint footprint_of_pointer(const pointer *x, int64_t batch)
 {
-	return r->view ? footprint_of(r->ptr, r->view, batch, r->nbytes) : footprint_of_span(r->ptr, r->nbytes);
+	return x->rule->view ? footprint_of(x->ptr, x->rule->view, batch, x->rule->nbytes) : footprint_of_span(x->ptr, x->rule->nbytes);
 }
 
-static epg_status check_overlap(const epg_problem *p, const pointer_rule *out, const pointer_rule *other)
+static epg_status check_overlap(const epg_problem *p, const pointer *out, const pointer *other)
 {
-	if (!out->needed || !other->needed || out == other || out->nbytes == 0 || other->nbytes == 0)
+	uintptr_t x = (uintptr_t)out->ptr, y = (uintptr_t)other->ptr;
+	if (!other->needed || out == other || x >= y + (uintptr_t)other->rule->nbytes || y >= x + (uintptr_t)out->rule->nbytes)
 		return EPG_SUCCESS;
-	const char *x = out->ptr, *y = other->ptr;
-	if (x >= y + other->nbytes || y >= x + out->nbytes)
+	footprint fx = footprint_of_pointer(out, p->batch), fy = footprint_of_pointer(other, p->batch);
+	if (!overlap(&fx, &fy) || (out->rule->view == &p->d && in_place(p, out, other)))
 		return EPG_SUCCESS;
-	footprint fx = footprint_of_rule(out, p->batch), fy = footprint_of_rule(other, p->batch);
-	if (!overlap(&fx, &fy) || (out->view == &p->d && in_place(p, out, other)))
-		return EPG_SUCCESS;
-	return epg_fail(EPG_INVALID, "%s (%p, %lld bytes) overlaps %s (%p, %lld bytes)", out->name, out->ptr, (long long)out->nbytes, other->name,
-		other->ptr, (long long)other->nbytes);
+	return epg_fail(EPG_INVALID, "%s (%p, %lld bytes) overlaps %s (%p, %lld bytes)", out->rule->name, out->ptr, (long long)out->rule->nbytes,
+		other->rule->name, other->ptr, (long long)other->rule->nbytes);
 }
 
-enum { NRULES = 7 };
-
-static void make_rules(const epg_plan *plan, const epg_call *call, pointer_rule rules[NRULES])
+static epg_status check_pointers(const epg_plan *plan, const epg_call *call, bool scalars_here)
 {
-	const epg_problem *p = &plan->problem;
 	const epg_operands *x = &call->x;
-	const int64_t *nbytes = plan->extent_nbytes;
-	bool device_scalars = (p->flags & EPG_SCALARS_ON_DEVICE) != 0 && plan->context->backend != &epg_cpu_backend;
-	bool some_d = nbytes[EPG_OPERAND_D] > 0, product = some_d && p->k > 0 && (device_scalars || nonzero(call->alpha));
-	bool bias = p->epilog & EPG_BIAS, aux = p->epilog & EPG_AUX, bgrad = epg_epilog_bgrad(p->epilog);
-	const char *a = p->swapped ? "b" : "a", *b = p->swapped ? "a" : "b";
-	const pointer_rule all[NRULES] = {
-		{a, x->a, nbytes[EPG_OPERAND_A] > 0 && (product || p->epilog & EPG_BGRADA), false, false, &p->a, p->a.type, nbytes[EPG_OPERAND_A]},
-		{b, x->b, nbytes[EPG_OPERAND_B] > 0 && (product || p->epilog & EPG_BGRADB), false, false, &p->b, p->b.type, nbytes[EPG_OPERAND_B]},
-		{"c", x->c, some_d && !device_scalars && nonzero(call->beta), false, false, &p->c, p->c.type, nbytes[EPG_OPERAND_C]},
-		{"bias", x->bias, bias && some_d, !bias, false, NULL, p->d.type, nbytes[EPG_OPERAND_BIAS]},
-		{"d", x->d, some_d, false, true, &p->d, p->d.type, nbytes[EPG_OPERAND_D]},
-		{"aux", x->aux, aux && some_d, !aux, epg_epilog_aux_out(p->epilog), &p->aux, aux ? p->aux.type : EPG_BIT, nbytes[EPG_OPERAND_AUX]},
-		{"bgrad", x->bgrad, nbytes[EPG_OPERAND_BGRAD] > 0, !bgrad, true, NULL, p->d.type, nbytes[EPG_OPERAND_BGRAD]},
-	};
-	memcpy(rules, all, sizeof all);
+	const void *const ptrs[EPG_NPOINTERS] = {x->a, x->b, x->c, x->d, x->aux, x->bias, x->bgrad};
+	/* Scalars on a device are not known here: then A and B must be there, and C may be. */
+	const bool by_need[] = {[EPG_NOT_NEEDED] = false, [EPG_NEEDED] = true, [EPG_NEEDED_BY_PRODUCT] = !scalars_here || nonzero(call->alpha),
+		[EPG_NEEDED_BY_BETA] = scalars_here && nonzero(call->beta)};
+	pointer all[EPG_NPOINTERS];
+	epg_status status = EPG_SUCCESS;
+	for (int i = 0; i < EPG_NPOINTERS && !status; i++) {
+		all[i] = (pointer){&plan->pointers[i], ptrs[i], by_need[plan->pointers[i].need]};
+		status = check_pointer(&all[i]);
+	}
+	for (int i = 0; i < EPG_NPOINTERS && !status; i++)
+		for (int j = 0; j < EPG_NPOINTERS && all[i].needed && all[i].rule->output && !status; j++)
+			status = check_overlap(&plan->problem, &all[i], &all[j]);
+	return status;
 }
 
 /* What this version has no use for. */
 static epg_status check_reserved(const epg_operands *x)
 {
+	if (!x->scale_a && !x->scale_b && !x->scale_c && !x->scale_d && !x->scale_aux && !x->scale_d_out && !x->amax_d && !x->amax_aux)
+		return EPG_SUCCESS;
 	const struct { const char *name; const void *ptr; } unused[] = {
 		{"scale_a", x->scale_a}, {"scale_b", x->scale_b}, {"scale_c", x->scale_c}, {"scale_d", x->scale_d}, {"scale_aux", x->scale_aux},
 		{"scale_d_out", x->scale_d_out}, {"amax_d", x->amax_d}, {"amax_aux", x->amax_aux}};
@@ -165,11 +184,12 @@ epg_status epg_operands_check(const epg_plan *plan, const epg_operands *operands
 {
 	const epg_problem *p = &plan->problem;
 	epg_status status = EPG_SUCCESS;
-	call->x = (epg_operands){.size = sizeof call->x};
-	if (operands->size == sizeof *operands)
+	if (operands->size == sizeof *operands) {
 		call->x = *operands;
-	else
+	} else {
+		call->x = (epg_operands){.size = sizeof call->x};
 		status = epg_struct_read("operands", &call->x, sizeof call->x, operands, offsetof(epg_operands, alpha));
+	}
 	*empty = p->batch == 0;
 	if (status || *empty)
 		return status;
@@ -182,13 +202,8 @@ epg_status epg_operands_check(const epg_plan *plan, const epg_operands *operands
 		read_scalar(p->scalar, call->x.beta, call->beta);
 	if (p->swapped)
 		epg_operands_swap(&call->x);
-	pointer_rule rules[NRULES];
-	make_rules(plan, call, rules);
 	status = check_reserved(&call->x);
-	for (int i = 0; i < NRULES && !status; i++)
-		status = check_pointer(&rules[i]);
-	for (int i = 0; i < NRULES && !status; i++)
-		for (int j = 0; j < NRULES && rules[i].output && !status; j++)
-			status = check_overlap(p, &rules[i], &rules[j]);
+	if (!status)
+		status = check_pointers(plan, call, scalars_here);
 	return status ? status : check_workspace(plan, &call->x);
 }

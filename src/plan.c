@@ -245,6 +245,7 @@ static epg_status build(epg_plan *plan, const epg_plan_options *options)
 	const epg_backend *backend = plan->context->backend;
 	int64_t missing;
 	fill_extents(plan);
+	epg_operands_prepare(plan);
 	collect(plan, options, &missing);
 	if (plan->nvariants == 0 && missing != INT64_MAX)
 		return epg_fail(EPG_NO_MEMORY, "options.workspace_limit_nbytes is %lld, but must be at least %lld more for this problem",

@@ -26,6 +26,19 @@ struct epg_context {
 
 void epg_context_release(epg_context *context);
 
+/* What an execution must give: decided by the plan as far as it can be. In the order of EPG_OPERAND_…, canonical problem. */
+enum { EPG_NOT_NEEDED, EPG_NEEDED, EPG_NEEDED_BY_PRODUCT /* unless alpha is 0 */, EPG_NEEDED_BY_BETA /* unless beta is 0 */, EPG_NPOINTERS = 7 };
+
+typedef struct epg_pointer_rule {
+	const char *name;     /* the caller's */
+	int need;
+	bool refused, output;
+	const epg_view *view; /* of the plan's problem; NULL: a vector */
+	int32_t type;
+	int64_t nbytes;
+	uintptr_t misaligned; /* bits that must be 0 */
+} epg_pointer_rule;
+
 struct epg_plan {
 	epg_context *context;
 	void *state;
@@ -34,7 +47,8 @@ struct epg_plan {
 	epg_plan_info_backend info;
 	epg_variant variants[EPG_MAX_VARIANTS]; /* every candidate, the best estimate first */
 	int32_t nvariants, chosen;
-	int64_t extent_nbytes[7]; /* by EPG_OPERAND_… in the canonical problem: bytes from the pointer to the end */
+	int64_t extent_nbytes[EPG_NPOINTERS]; /* by EPG_OPERAND_… in the canonical problem: bytes from the pointer to the end */
+	epg_pointer_rule pointers[EPG_NPOINTERS];
 	char line[EPG_TEXT_NBYTES];
 	char refusals[2048];      /* why lowerings or variants are not candidates, a line each */
 	char reason[256];         /* why the chosen one was chosen */
@@ -43,6 +57,9 @@ struct epg_plan {
 /* "cpu/split threads=4", and back; the parsed variant has only lowering and param set. */
 void epg_pin_print(const epg_backend *backend, const epg_variant *variant, char *text, size_t text_nbytes);
 epg_status epg_pin_parse(const epg_backend *backend, const char *text, epg_variant *variant);
+
+/* Fills plan->pointers from the problem and the extents. */
+void epg_operands_prepare(epg_plan *plan);
 
 /* Checks the pointers of an execution and fills the call, in canonical form. *empty: there is nothing to do. In operands.c. */
 epg_status epg_operands_check(const epg_plan *plan, const epg_operands *operands, epg_call *call, bool *empty);
