@@ -32,12 +32,38 @@ static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static int inside;             /* executions between enter and leave */
 static int application_threads; /* to put back; 0: nothing changed */
 
-/* In a child the other threads, and what they held, are gone. */
+/* A fork waits until no call is under way: a child that inherits a lock of the BLAS, held by a thread that it does not have,
+ * would wait for ever. In the child the executions of other threads are gone. */
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void take_slot(void)
+{
+	while (sem_wait(&slots))
+		; /* interrupted by a signal */
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&fork_lock);
+	pthread_mutex_lock(&threads_lock);
+	for (int i = 0; i < facts.max_calls; i++)
+		take_slot();
+}
+
 static void after_fork(void)
 {
-	pthread_mutex_init(&threads_lock, NULL);
+	for (int i = 0; i < facts.max_calls; i++)
+		sem_post(&slots);
+	pthread_mutex_unlock(&threads_lock);
+	pthread_mutex_unlock(&fork_lock);
+}
+
+static void in_child(void)
+{
 	inside = 0;
 	sem_init(&slots, 0, (unsigned)facts.max_calls);
+	pthread_mutex_init(&threads_lock, NULL);
+	pthread_mutex_init(&fork_lock, NULL);
 }
 
 /* The configuration reads "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH … MAX_THREADS=64". */
@@ -56,7 +82,7 @@ static void read_facts(void)
 	if (facts.max_calls < 1)
 		facts.max_calls = parallel == 0 && !strstr(config, "USE_LOCKING") && !strstr(config, "USE_TLS") ? 1 : 16;
 	sem_init(&slots, 0, (unsigned)facts.max_calls);
-	pthread_atfork(NULL, NULL, after_fork);
+	pthread_atfork(before_fork, after_fork, in_child);
 }
 
 const cpu_blas_facts *epg_cpu_blas(void)
@@ -135,8 +161,7 @@ void epg_cpu_blas_gemm(const cpu_gemm_args *x)
 	static const double one[2] = {1, 0};
 	int64_t element = x->type == EPG_F32 ? 4 : x->type == EPG_C128 ? 16 : 8;
 	int64_t a_step = (x->a_trans ? 1 : x->lda) * element, b_step = (x->b_trans ? x->ldb : 1) * element;
-	while (sem_wait(&slots))
-		; /* interrupted by a signal */
+	take_slot();
 	for (int64_t l = 0; l < x->k; l += facts.max_dim) {
 		int64_t k = x->k - l < facts.max_dim ? x->k - l : facts.max_dim;
 		gemm_call(x, (const char *)x->a + l * a_step, (const char *)x->b + l * b_step, k, l == 0 ? x->beta : one);

@@ -61,17 +61,20 @@ bool epg_cpu_split_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
 	return blas_takes(&p->a, p->swapped ? "b" : "a", why) && blas_takes(&p->b, p->swapped ? "a" : "b", why) && blas_takes(&p->d, "d", why);
 }
 
-/* Cuts m×n into parts_m·parts_n ≤ threads tiles with the smallest sum of sides: that is what a tile reads of A and B. */
+/* Cuts m×n into parts_m·parts_n ≤ threads tiles that read least of A and B, which is in proportion to k times the sum of their
+ * sides; whole columns where that is equal. */
 static void balanced_tiles(cpu_plan *plan, int64_t threads, int64_t unit_m, int64_t unit_n)
 {
 	int64_t m = plan->problem.m > 0 ? plan->problem.m : 1, n = plan->problem.n > 0 ? plan->problem.n : 1;
-	int64_t best = INT64_MAX, best_tiles = 0;
-	for (int64_t parts_n = 1; parts_n <= threads; parts_n++) {
+	int64_t best_tiles = 0;
+	double best = 0;
+	for (int64_t parts_n = threads; parts_n >= 1; parts_n--) {
 		int64_t tile_m = round_up(ceil_div(m, threads / parts_n), unit_m), tile_n = round_up(ceil_div(n, parts_n), unit_n);
-		int64_t tiles = ceil_div(m, tile_m) * ceil_div(n, tile_n), sides = min64(tile_m, m) + min64(tile_n, n);
-		if (tiles > best_tiles || (tiles == best_tiles && sides < best)) {
+		int64_t tiles = ceil_div(m, tile_m) * ceil_div(n, tile_n);
+		double reads = (double)plan->problem.k * (double)(min64(tile_m, m) + min64(tile_n, n));
+		if (tiles > best_tiles || (tiles == best_tiles && reads < best)) {
 			plan->tile_m = tile_m, plan->tile_n = tile_n;
-			best = sides, best_tiles = tiles;
+			best = reads, best_tiles = tiles;
 		}
 	}
 }
@@ -292,6 +295,10 @@ static bool same_memory(const epg_problem *p, const epg_operands *x)
 	return x->c == x->d && !p->c.trans && p->c.ld == p->d.ld && (p->batch <= 1 || p->c.batch_stride == p->d.batch_stride);
 }
 
+/* A D of so many bytes is out of the caches by the time it is read again. Virtual machines tell the last-level cache of the whole
+ * host, so it is not asked. */
+enum { STREAM_NBYTES = 32 << 20 };
+
 static split_job make_job(const cpu_plan *plan, const epg_call *call, void *workspace)
 {
 	const epg_problem *p = &plan->problem;
@@ -304,6 +311,8 @@ static split_job make_job(const cpu_plan *plan, const epg_call *call, void *work
 		.type = p->d.type, .epilog = p->epilog, .axis = p->axis, .has_product = job.product, .add_c = beta && !job.blas_beta,
 		.c_trans = p->c.trans, .aux_trans = p->aux.trans, .c_ld = p->c.ld, .d_ld = p->d.ld, .aux_ld = p->aux.ld,
 	};
+	job.pass.stream = !job.product && call->x.c != call->x.d && call->x.aux != call->x.d
+		&& epg_type_nbytes(p->d.type, epg_view_batch_extent(&p->d, p->batch)) >= STREAM_NBYTES;
 	job.run_pass = !job.product || job.pass.add_c || (p->epilog & ~(EPG_BGRADA | EPG_BGRADB));
 	job.tiles_m = ceil_div(p->m, plan->tile_m);
 	job.tiles = job.tiles_m * ceil_div(p->n, plan->tile_n);

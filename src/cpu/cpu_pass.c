@@ -8,6 +8,9 @@
 
 #include "cpu_pass.h"
 
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
 #include <stdint.h>
 #include <string.h>
 
@@ -24,21 +27,10 @@
  * the element's own type: 8 roundings of f32 are at most 5e-7. */
 enum { BLOCK = 64, PANEL = 1024, RUN = 8 };
 
-/* ---- Masks ---- */
+/* Rows whose mask bits are made or read together. */
+enum { LANES = 32 };
 
-/* Eight bytes of 0 or 1 to one byte, the first in the lowest bit. */
-INLINE uint64_t gather_byte(const unsigned char ones[8])
-{
-	uint64_t byte = 0;
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	memcpy(&byte, ones, 8);
-	return byte * 0x0102040810204080 >> 56;
-#else
-	for (int bit = 0; bit < 8; bit++)
-		byte |= (uint64_t)ones[bit] << bit;
-	return byte;
-#endif
-}
+/* ---- Masks ---- */
 
 /* n ≤ 64 bits from a bit that begins a byte; bits beyond n are any. */
 static uint64_t load_word(const void *mask, int64_t bit, int n)
@@ -94,21 +86,48 @@ static void clear_sums(double *sums, int32_t axis, int64_t i0, int64_t i1, int64
 		memset(sums + from, 0, (size_t)(to - from) * sizeof *sums);
 }
 
+/* ---- Stores past the cache, for a D that is written only and larger than the cache: it need not be read in first ---- */
+
+/* Both are aligned to 64 bytes. */
+INLINE void stream_block(void *to, const void *from, size_t nbytes)
+{
+#if defined(__AVX512F__)
+	for (size_t at = 0; at < nbytes; at += 64)
+		_mm512_stream_si512((__m512i *)((char *)to + at), _mm512_load_si512((const char *)from + at));
+#elif defined(__AVX__)
+	for (size_t at = 0; at < nbytes; at += 32)
+		_mm256_stream_si256((__m256i *)((char *)to + at), _mm256_load_si256((const __m256i *)((const char *)from + at)));
+#else
+	memcpy(to, from, nbytes);
+#endif
+}
+
+INLINE void stream_end(void)
+{
+#if defined(__AVX__)
+	_mm_sfence();
+#endif
+}
+
 /* ---- Real types ---- */
 
 #define REAL float
+#define BITS uint32_t
 #define NAME(x) CONCAT(x, _f32)
 #define MATH(x) CONCAT(epg_, CONCAT(x, _f32))
 #include "cpu_pass_real.h"
 #undef REAL
+#undef BITS
 #undef NAME
 #undef MATH
 
 #define REAL double
+#define BITS uint64_t
 #define NAME(x) CONCAT(x, _f64)
 #define MATH(x) CONCAT(epg_, CONCAT(x, _f64))
 #include "cpu_pass_real.h"
 #undef REAL
+#undef BITS
 #undef NAME
 #undef MATH
 

@@ -17,6 +17,7 @@ typedef struct cpu_pass {
 	int32_t type;                /* of C, D, bias and GELU's aux: EPG_F32, F64, C64, C128 */
 	int32_t epilog, axis;
 	bool has_product;            /* the product alpha·op(A)·op(B) (with beta·C if add_c is false) is there; else z starts at 0 */
+	bool stream;                 /* D is written only and larger than the cache: store past it */
 	bool add_c;                  /* the pass adds beta·C */
 	bool c_trans, aux_trans;     /* stored the other way round than D: element (i,j) at i·ld + j */
 	int64_t c_ld, d_ld, aux_ld;  /* in elements, a mask's in bits; c_ld may be 0: one line for all */

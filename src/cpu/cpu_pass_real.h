@@ -4,6 +4,13 @@
  * at most 64 rows of one column, a mask's word. It goes through a buffer z in the first-level cache, step by step: load the
  * product, add beta·C, add the bias, activate, store, sum. Each step is a loop of 64 that the compiler turns into vector code. */
 
+/* Lane r's own bit, in an integer as wide as the element. */
+#define BIT4(r) (BITS)1 << (r), (BITS)1 << ((r) + 1), (BITS)1 << ((r) + 2), (BITS)1 << ((r) + 3)
+#define BIT16(r) BIT4(r), BIT4((r) + 4), BIT4((r) + 8), BIT4((r) + 12)
+static const BITS NAME(bit)[LANES] = {BIT16(0), BIT16(16)};
+#undef BIT4
+#undef BIT16
+
 /* What a rectangle's blocks have in common; pointers are of element (0,0) of the batch item. */
 typedef struct NAME(shared) {
 	const cpu_pass *pass;
@@ -42,25 +49,36 @@ INLINE void NAME(affine)(const NAME(shared) *s, int64_t i, int64_t j, int n, REA
 			z[r] += s->bias[j];
 }
 
-/* Bit r is z[r] ≥ 0. Eight comparisons make eight bytes of 0 or 1, which one multiplication gathers into a byte. */
+/* Bit r is z[r] ≥ 0. Lanes of the element's width, one bit each, are or-ed together. */
 INLINE uint64_t NAME(signs)(const REAL *restrict z, int n)
 {
-	unsigned char ones[BLOCK];
 	uint64_t word = 0;
-	for (int r = 0; r < n; r++)
-		ones[r] = z[r] >= 0;
-	for (int r = n; r < BLOCK; r++)
-		ones[r] = 0;
-	for (int byte = 0; byte < BLOCK / 8; byte++)
-		word |= gather_byte(ones + 8 * byte) << (8 * byte);
+	for (int from = 0; from < n; from += LANES) {
+		int count = n - from < LANES ? n - from : LANES;
+		BITS lanes = 0;
+		if (count == LANES)
+			for (int r = 0; r < LANES; r++)
+				lanes |= z[from + r] >= 0 ? NAME(bit)[r] : 0;
+		else
+			for (int r = 0; r < count; r++)
+				lanes |= z[from + r] >= 0 ? NAME(bit)[r] : 0;
+		word |= (uint64_t)lanes << from;
+	}
 	return word;
 }
 
 INLINE void NAME(select)(REAL *restrict z, int n, uint64_t word)
 {
-	uint32_t halves[2] = {(uint32_t)word, (uint32_t)(word >> 32)};
-	for (int r = 0; r < n; r++)
-		z[r] = halves[r / 32] >> (r % 32) & 1 ? z[r] : 0;
+	for (int from = 0; from < n; from += LANES) {
+		int count = n - from < LANES ? n - from : LANES;
+		BITS lanes = (BITS)(word >> from);
+		if (count == LANES)
+			for (int r = 0; r < LANES; r++)
+				z[from + r] = lanes & NAME(bit)[r] ? z[from + r] : 0;
+		else
+			for (int r = 0; r < count; r++)
+				z[from + r] = lanes & NAME(bit)[r] ? z[from + r] : 0;
+	}
 }
 
 INLINE void NAME(activate)(const NAME(shared) *s, int64_t i, int64_t j, int n, REAL *restrict z, uint64_t *word)
@@ -113,8 +131,11 @@ INLINE void NAME(body)(const NAME(shared) *s, int64_t i, int64_t j, int n, uint6
 	REAL *restrict d = s->d + i + j * s->pass->d_ld;
 	NAME(affine)(s, i, j, n, z);
 	NAME(activate)(s, i, j, n, z, word);
-	for (int r = 0; r < n; r++)
-		d[r] = z[r];
+	if (s->pass->stream && n == BLOCK && ((uintptr_t)d & 63) == 0)
+		stream_block(d, z, BLOCK * sizeof *z);
+	else
+		for (int r = 0; r < n; r++)
+			d[r] = z[r];
 	if (row_sums)
 		for (int r = 0; r < n; r++)
 			row_sums[r] += z[r];
@@ -144,7 +165,7 @@ static NAME(shared) NAME(share)(const cpu_pass *pass, const cpu_pass_data *data,
 	};
 }
 
-/* Rows i0 ≤ i < i1 (at most PANEL) of columns j0 ≤ j < j1. Row sums run over at most RUN columns in REAL, then in double. */
+/* Rows i0 ≤ i < i1 (with row sums at most PANEL) of columns j0 ≤ j < j1. Row sums run over at most RUN columns in REAL, then in double. */
 static void NAME(panel)(const NAME(shared) *s, const cpu_pass_data *data, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
 {
 	bool per_row = data->sums && s->pass->axis == EPG_PER_ROW, turned = s->mask && s->pass->aux_trans;
@@ -175,12 +196,16 @@ static void NAME(panel)(const NAME(shared) *s, const cpu_pass_data *data, int64_
 static void NAME(run)(const cpu_pass *pass, const cpu_pass_data *data, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
 {
 	NAME(shared) s = NAME(share)(pass, data, i0, j0);
-	/* A block of 64×64 of a matrix that is stored the other way round stays in the first-level cache. */
-	int64_t panel = (pass->add_c && pass->c_trans) || (pass->epilog & EPG_AUX && pass->aux_trans) ? BLOCK : PANEL;
+	/* A block of 64×64 of a matrix that is stored the other way round stays in the first-level cache; whole columns are what the
+	 * memory likes best. */
+	bool turned = (pass->add_c && pass->c_trans) || (pass->epilog & EPG_AUX && pass->aux_trans), per_row = data->sums && pass->axis == EPG_PER_ROW;
+	int64_t panel = turned ? BLOCK : per_row ? PANEL : i1 > i0 ? i1 - i0 : 1;
 	if (!data->continues)
 		clear_sums(data->sums, pass->axis, i0, i1, j0, j1);
 	for (int64_t i = i0; i < i1; i += panel)
 		NAME(panel)(&s, data, i, i + panel < i1 ? i + panel : i1, j0, j1);
+	if (pass->stream)
+		stream_end();
 }
 
 static void NAME(sum)(const REAL *x, int64_t ld, int32_t axis, int64_t i0, int64_t i1, int64_t j0, int64_t j1, double *sums)
