@@ -37,7 +37,7 @@ EPG_FN float epg_exp2_f32(float p, float *s1_out, float *s2_out)
 	int32_t bits;
 	memcpy(&bits, &t, sizeof bits);
 	int32_t n = bits - 0x4b400000, half = n >> 1;
-	int32_t b1 = (half + 127) << 23, b2 = (n - half + 127) << 23;
+	uint32_t b1 = (uint32_t)(half + 127) << 23, b2 = (uint32_t)(n - half + 127) << 23;
 	float s1, s2;
 	memcpy(&s1, &b1, sizeof s1);
 	memcpy(&s2, &b2, sizeof s2);

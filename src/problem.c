@@ -203,7 +203,7 @@ static epg_status check_ld(const matrix_role *role, const epg_matrix *x, epg_vie
 /* Batch items of an output are apart when they follow each other, or when they lie between each other's lines. */
 static bool items_apart(const epg_view *view, int64_t batch, int64_t extent)
 {
-	int64_t reach;
+	int64_t reach = 0;
 	if (extent == 0 || view->batch_stride >= extent)
 		return true;
 	return view->batch_stride >= line_length(view) && add_mul(batch - 1, view->batch_stride, line_length(view), &reach) && reach <= view->ld;
@@ -311,7 +311,7 @@ static epg_status make_span(const char *name, const epg_vector *x, const epg_pro
 	if (x->length != 0 && x->length != length)
 		return epg_fail(EPG_INVALID, "%s.length is %lld, but must be %lld (axis %s of a %lld×%lld D), or 0", name, (long long)x->length, (long long)length,
 			p->axis == EPG_PER_ROW ? "row" : "column", (long long)p->m, (long long)p->n);
-	int64_t stride = p->batch <= 1 || x->batch_stride == EPG_TIGHT ? length : x->batch_stride, reach;
+	int64_t stride = p->batch <= 1 || x->batch_stride == EPG_TIGHT ? length : x->batch_stride, reach = 0;
 	if (stride < (output ? length : 0))
 		return epg_fail(EPG_INVALID, "%s.batch_stride is %lld, but must be at least %lld", name, (long long)stride, (long long)(output ? length : 0));
 	if (!add_mul(p->batch > 0 ? p->batch - 1 : 0, stride, length, &reach) || reach > INT64_MAX / 16)

@@ -22,31 +22,24 @@ typedef struct NAME(shared) {
 	int32_t act;
 } NAME(shared);
 
+static const REAL NAME(zeros)[BLOCK];
+
+/* z = product + beta·C + bias in one loop: what is not there is read from zeros, which stay in the first-level cache. */
 INLINE void NAME(affine)(const NAME(shared) *s, int64_t i, int64_t j, int n, REAL *restrict z)
 {
 	const cpu_pass *pass = s->pass;
-	const REAL *restrict product = s->product + i + j * s->product_ld;
-	if (pass->has_product)
-		for (int r = 0; r < n; r++)
-			z[r] = product[r];
-	else
-		for (int r = 0; r < n; r++)
-			z[r] = 0;
+	const REAL *product = pass->has_product ? s->product + i + j * s->product_ld : NAME(zeros);
+	const REAL *bias = s->bias_per_row ? s->bias + i : NAME(zeros), *c = NAME(zeros);
+	REAL gathered[BLOCK], beta = pass->add_c ? s->beta : 0, column_bias = s->bias_per_column ? s->bias[j] : 0;
 	if (pass->add_c && pass->c_trans) {
-		const REAL *c = s->c + i * pass->c_ld + j;
 		for (int r = 0; r < n; r++)
-			z[r] += s->beta * c[r * pass->c_ld];
+			gathered[r] = s->c[(i + r) * pass->c_ld + j];
+		c = gathered;
 	} else if (pass->add_c) {
-		const REAL *c = s->c + i + j * pass->c_ld;
-		for (int r = 0; r < n; r++)
-			z[r] += s->beta * c[r];
+		c = s->c + i + j * pass->c_ld;
 	}
-	if (s->bias_per_row)
-		for (int r = 0; r < n; r++)
-			z[r] += s->bias[i + r];
-	if (s->bias_per_column)
-		for (int r = 0; r < n; r++)
-			z[r] += s->bias[j];
+	for (int r = 0; r < n; r++)
+		z[r] = product[r] + beta * c[r] + (bias[r] + column_bias);
 }
 
 /* Bit r is z[r] ≥ 0. Lanes of the element's width, one bit each, are or-ed together. */
