@@ -76,7 +76,7 @@ static void matrix_of(bytes *b, epg_matrix *m, int has_op)
 	if (what & 4)
 		m->ld = distance_of(b, 80);
 	if (what & 8)
-		m->batch_stride = distance_of(b, 255) * (1 + take(b) % 16);
+		m->batch_stride = (int64_t)((uint64_t)distance_of(b, 255) * (1 + take(b) % 16));
 	if ((what & 0xf0) == 0xf0) { /* now and then what is hardly ever right */
 		m->type = type_of(b);
 		m->scale = enum_of(b, 7);
