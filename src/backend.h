@@ -58,6 +58,7 @@ typedef struct epg_backend {
 	uint32_t abi;
 	uint32_t nbytes;
 	const char *name;
+	bool host_memory; /* its memory is the host's, so scalars "on the device" can be read at once */
 	const epg_lowering *lowerings;
 	int32_t nlowerings;
 

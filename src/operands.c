@@ -195,7 +195,7 @@ epg_status epg_operands_check(const epg_plan *plan, const epg_operands *operands
 		return status;
 	memcpy(call->alpha, p->alpha, sizeof call->alpha);
 	memcpy(call->beta, p->beta, sizeof call->beta);
-	bool scalars_here = !(p->flags & EPG_SCALARS_ON_DEVICE) || plan->context->backend == &epg_cpu_backend;
+	bool scalars_here = !(p->flags & EPG_SCALARS_ON_DEVICE) || plan->context->backend->host_memory;
 	if (call->x.alpha && scalars_here)
 		read_scalar(p->scalar, call->x.alpha, call->alpha);
 	if (call->x.beta && scalars_here)

@@ -321,6 +321,7 @@ const epg_backend epg_cpu_backend = {
 	.abi = EPG_BACKEND_ABI,
 	.nbytes = sizeof(epg_backend),
 	.name = "cpu",
+	.host_memory = true,
 	.lowerings = lowerings,
 	.nlowerings = CPU_NLOWERINGS,
 	.probe = probe,
