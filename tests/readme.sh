@@ -8,7 +8,7 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 echo 1..2
 sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' > "$dir/layer.c"
-if [ -s "$dir/layer.c" ] && ./libtool --quiet --tag=CC --mode=link $CC -Wall -Wextra -Werror -I"$include" -o "$dir/layer" "$dir/layer.c" libepigemm.la \
+if [ -s "$dir/layer.c" ] && ./libtool --quiet --tag=CC --mode=link $CC $CFLAGS -Wall -Wextra -Werror -I"$include" -o "$dir/layer" "$dir/layer.c" libepigemm.la \
 	> "$dir/messages" 2>&1; then
 	echo "ok 1 - compiles"
 else

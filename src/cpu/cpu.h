@@ -28,6 +28,7 @@ typedef struct cpu_blas_facts {
 	const char *flavour; /* "serial", "pthread", "openmp" */
 	int32_t parallel;    /* openblas_get_parallel(): 0, 1, 2 */
 	int32_t max_calls;   /* that may run at once */
+	int32_t int_nbits;   /* of the library that runs, found by a call; the headers' are those of blasint */
 	int64_t max_dim;     /* largest size and leading dimension of one call */
 } cpu_blas_facts;
 

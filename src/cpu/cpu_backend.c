@@ -65,6 +65,11 @@ static epg_status choose_isa(const cpu_pass_table **table)
 static bool probe(char *text, size_t text_nbytes)
 {
 	const cpu_blas_facts *blas = epg_cpu_blas();
+	int32_t built_nbits = blas->max_dim > INT32_MAX ? 64 : 32;
+	if (blas->int_nbits != built_nbits) {
+		snprintf(text, text_nbytes, "the BLAS in this process has integers of %d bits, but epigemm was built for %d", blas->int_nbits, built_nbits);
+		return false;
+	}
 	snprintf(text, text_nbytes, "%s, %s threads, core type %s", blas->version, blas->flavour, blas->core);
 	return true;
 }
@@ -124,7 +129,7 @@ static void context_info(const void *state, epg_context_info *info)
 	snprintf(info->core, sizeof info->core, "%s", blas->core);
 	snprintf(info->isa, sizeof info->isa, "%s", context->pass->isa);
 	snprintf(info->threads_reason, sizeof info->threads_reason, "%s", context->threads_reason);
-	info->integer_nbits = blas->max_dim > INT32_MAX ? 64 : 32;
+	info->integer_nbits = blas->int_nbits;
 	info->threads = context->threads;
 }
 

@@ -66,6 +66,16 @@ static void in_child(void)
 	pthread_mutex_init(&fork_lock, NULL);
 }
 
+/* Another BLAS than the one built against may be in the process. This n is 2 for 32-bit integers and negative for 64-bit ones, for
+ * which isamax answers 0 and touches no memory. */
+static int32_t running_int_nbits(void)
+{
+	typedef size_t isamax_of_any(int64_t n, const float *x, int64_t incx);
+	const float x[2] = {1, 5};
+	isamax_of_any *isamax = (isamax_of_any *)(void (*)(void))cblas_isamax;
+	return isamax(-4294967294LL, x, 1) == 1 ? 32 : 64;
+}
+
 /* The configuration reads "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH … MAX_THREADS=64". */
 static void read_facts(void)
 {
@@ -77,6 +87,7 @@ static void read_facts(void)
 	snprintf(facts.core, sizeof facts.core, "%s", openblas_get_corename());
 	facts.parallel = parallel;
 	facts.flavour = parallel >= 0 && parallel <= 2 ? flavours[parallel] : "unknown";
+	facts.int_nbits = running_int_nbits();
 	facts.max_dim = sizeof(blasint) == 8 ? INT64_MAX / 64 : INT_MAX;
 	facts.max_calls = max ? atoi(max + strlen("MAX_THREADS=")) : 0;
 	if (facts.max_calls < 1)
