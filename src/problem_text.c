@@ -92,16 +92,35 @@ static int32_t parse_word(kind kind, const char *text, size_t length)
 
 /* ---- Printing ---- */
 
+/* What printf and strtod take for the decimal point follows the program's locale; a line always has '.'. */
+static void locale_point(char point[16])
+{
+	char half[16] = "0.5";
+	int length = snprintf(half, sizeof half, "%.1f", 0.5);
+	snprintf(point, 16, "%.*s", length - 2, half + 1);
+}
+
+static void replace_point(char *text, size_t text_nbytes, const char *from, const char *to)
+{
+	char *at = strstr(text, from);
+	if (!at || strlen(text) - strlen(from) + strlen(to) >= text_nbytes)
+		return;
+	memmove(at + strlen(to), at + strlen(from), strlen(at + strlen(from)) + 1);
+	memcpy(at, to, strlen(to));
+}
+
 /* The shortest decimal that reads back as the same double. */
 static void print_double(epg_text *out, double x)
 {
-	char text[40];
+	char text[40], point[16];
 	for (int digits = 1; digits <= 17; digits++) {
 		snprintf(text, sizeof text, "%.*g", digits, x);
 		double back = strtod(text, NULL);
 		if (memcmp(&back, &x, sizeof x) == 0)
 			break;
 	}
+	locale_point(point);
+	replace_point(text, sizeof text, point, ".");
 	epg_text_add(out, "%s", text);
 }
 
@@ -216,15 +235,20 @@ static bool parse_integer(word text, int64_t *value)
 	return !errno && *end == 0;
 }
 
+/* Infinity only by name. */
 static bool parse_double(word text, double *value)
 {
-	char digits[64], *end;
-	if (text.length == 0 || text.length >= sizeof digits)
+	char digits[80], point[16], *end;
+	if (text.length == 0 || text.length >= 64)
 		return false;
 	memcpy(digits, text.at, text.length);
 	digits[text.length] = 0;
+	locale_point(point);
+	replace_point(digits, sizeof digits, ".", point);
+	errno = 0;
 	*value = strtod(digits, &end);
-	return *end == 0;
+	bool overflow = errno == ERANGE && (*value > 1 || *value < -1);
+	return *end == 0 && !overflow;
 }
 
 static bool parse_pair(word text, double pair[2])

@@ -5,6 +5,7 @@
  * by a new plan they give the same lowering, bad ones are refused by name. Names of types, epilogs and statuses. */
 #include "robust.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stddef.h>
 
@@ -140,6 +141,7 @@ static const char *const bad_lines[][2] = {
 	{ "f32 m=4 n=4 k=4 nonsense", "nonsense" }, { "f32 m=4 n=4 k=4 foo=3", "foo" }, { "q17 m=4 n=4 k=4", "q17" }, { "f32 m=four n=4 k=4", "four" },
 	{ "f32 m=4x n=4 k=4", "4x" }, { "f32 m= n=4 k=4", "m=" }, { "f32 m=4 n=4 k=99999999999999999999", "99999999999999999999" },
 	{ "f32 m=4 n=4 k=4 epilog=swish", "swish" }, { "f32 m=4 n=4 k=4 opa=Q", "Q" }, { "f32 m=4 n=4 k=4 opa=NT", "NT" }, { "f32 m=4 n=4 k=4 alpha=x", "x" },
+	{ "f32 m=4 n=4 k=4 alpha=1e999", "1e999" }, { "f32 m=4 n=4 k=4 alpha=1,5,2", "1,5,2" },
 	{ "f32 m=4 n=4 k=4 beta=1.2.3", "1.2.3" }, { "f32 m=4 n=4 k=4 epilog", "epilog" }, { "f32 m=4 n=4 k=4 =5", "=5" }, { "f32 m=4 n=4 k=4 batch=", "batch" },
 	{ "f32 m=1.5 n=4 k=4", "1.5" }, { "", "" }, { "# only a comment", "" }, { "f32 m=4 n=4 k=4 Epilog=bias", "Epilog" },
 };
@@ -209,6 +211,26 @@ static void check_keys(void)
 			memcpy((char *)&desc + keys[i].offset, (char *)&plain + keys[i].offset, n);
 		ok(good && !memcmp(&desc, &plain, sizeof desc), "%s sets its field and no other (%s)", keys[i].word, status ? epg_last_error() : "success");
 	}
+}
+
+/* A locale with another decimal point changes nothing. */
+static void check_locale(void)
+{
+	static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "nl_NL.UTF-8", "pl_PL.UTF-8", "de_DE" };
+	static const char line[] = "f32 m=1 n=2 k=3 alpha=2.5,-0.125 beta=1e-07";
+	epg_matmul_desc desc;
+	char text[256] = "";
+	int found = 0;
+	for (int i = 0; i < COUNT(names) && !found; i++)
+		found = setlocale(LC_NUMERIC, names[i]) != NULL;
+	if (!found) {
+		skip("no locale with a decimal comma", "a line in another locale");
+		return;
+	}
+	epg_status status = epg_matmul_desc_parse(line, &desc, sizeof desc);
+	ok(!status && desc.alpha[0] == 2.5 && desc.alpha[1] == -0.125, "a line in another locale is understood: %s", status ? epg_last_error() : "success");
+	ok(!status && !epg_matmul_desc_print(&desc, text, sizeof text, NULL) && !strcmp(text, line), "and printed: '%s'", text);
+	setlocale(LC_NUMERIC, "C");
 }
 
 /* ---- As snprintf does it ---------------------------------------------------------------------------------------------- */
@@ -355,6 +377,7 @@ int main(void)
 	check_round_trips();
 	check_lines();
 	check_keys();
+	check_locale();
 	check_explain(context);
 	check_pins(context, "f32 m=8 n=6 k=4");
 	check_pins(context, "f64 m=100 n=80 k=60 epilog=gelu_aux_bias");
