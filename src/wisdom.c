@@ -10,10 +10,11 @@
 #include "wisdom.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "plan.h"
@@ -124,28 +125,33 @@ static bool write_entries(FILE *file, const epg_wisdom *wisdom, const char *stam
 	return good && fflush(file) == 0 && fsync(fileno(file)) == 0;
 }
 
-/* An ordinary file's mode, which mkstemp does not give. */
-static void usual_mode(int descriptor)
+/* A new file beside path; its name goes to temporary. Not mkstemp: its files are for the owner alone, and asking for the
+ * umask would change it for other threads meanwhile. */
+static int create_beside(const char *path, char *temporary, size_t nbytes)
 {
-	mode_t mask = umask(0);
-	umask(mask);
-	if (fchmod(descriptor, 0666 & ~mask))
-		errno = 0; /* the file is whole all the same */
+	enum { ATTEMPTS = 100 };
+	struct timespec time;
+	int descriptor = -1;
+	clock_gettime(CLOCK_REALTIME, &time);
+	uint32_t unique = (uint32_t)time.tv_nsec ^ (uint32_t)getpid() << 12;
+	errno = EEXIST;
+	for (int i = 0; i < ATTEMPTS && descriptor < 0 && errno == EEXIST; i++) {
+		snprintf(temporary, nbytes, "%s.%08x", path, (unsigned)unique++);
+		descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	}
+	return descriptor;
 }
 
 epg_status epg_wisdom_write(const epg_wisdom *wisdom, const char *stamp, const char *path)
 {
-	size_t nbytes = strlen(path) + sizeof ".XXXXXX";
+	size_t nbytes = strlen(path) + sizeof ".12345678";
 	char *temporary = malloc(nbytes);
 	if (!temporary)
 		return epg_fail(EPG_NO_MEMORY, "no memory for the name of a temporary file beside path '%s'", path);
-	snprintf(temporary, nbytes, "%s.XXXXXX", path);
-	int descriptor = mkstemp(temporary);
+	int descriptor = create_beside(path, temporary, nbytes);
 	FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
 	bool good = file && write_entries(file, wisdom, stamp);
 	int error = errno;
-	if (good)
-		usual_mode(descriptor);
 	if (file && fclose(file) && good) {
 		error = errno;
 		good = false;
@@ -164,9 +170,9 @@ epg_status epg_wisdom_write(const epg_wisdom *wisdom, const char *stamp, const c
 
 /* ---- Reading ---- */
 
-typedef enum { LINE_NONE, LINE_GOOD, LINE_BAD } line_kind;
+typedef enum { LINE_NONE, LINE_GOOD, LINE_BAD, LINE_UNREADABLE } line_kind;
 
-/* The next line without its end. LINE_BAD: too long, or with a NUL in it. */
+/* The next line without its end. LINE_BAD: too long, or with a NUL in it. LINE_UNREADABLE: errno says why. */
 static line_kind read_line(FILE *file, char line[LINE_NBYTES])
 {
 	size_t length = 0;
@@ -178,6 +184,8 @@ static line_kind read_line(FILE *file, char line[LINE_NBYTES])
 			line[length++] = (char)c;
 	}
 	line[length] = 0;
+	if (ferror(file))
+		return LINE_UNREADABLE;
 	if (!any && feof(file))
 		return LINE_NONE;
 	return bad ? LINE_BAD : LINE_GOOD;
@@ -201,6 +209,17 @@ static const char *cut_entry(char *text, const char *stamp, char **line, char **
 	return strcmp(text + 9, stamp) ? "it is from another version or device" : NULL;
 }
 
+static epg_status read_first_line(FILE *file, const char *path)
+{
+	char text[LINE_NBYTES];
+	line_kind kind = read_line(file, text);
+	if (kind == LINE_UNREADABLE)
+		return file_error(path, "read", errno);
+	if (kind != LINE_GOOD || strcmp(text, first_line))
+		return epg_fail(EPG_INVALID, "path is '%s', which is no wisdom: its first line must be '%s'", path, first_line);
+	return EPG_SUCCESS;
+}
+
 epg_status epg_wisdom_read(epg_wisdom *wisdom, const char *stamp, const char *path, const epg_log *log,
 	bool (*check)(const void *user, const char *line, const char *pin, char *why, size_t why_nbytes), const void *user, int64_t *accepted, int64_t *rejected)
 {
@@ -209,16 +228,18 @@ epg_status epg_wisdom_read(epg_wisdom *wisdom, const char *stamp, const char *pa
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return file_error(path, "read", errno);
-	epg_status status = EPG_SUCCESS;
-	if (read_line(file, text) != LINE_GOOD || strcmp(text, first_line))
-		status = epg_fail(EPG_INVALID, "path is '%s', which is no wisdom: its first line must be '%s'", path, first_line);
+	epg_status status = read_first_line(file, path);
 	for (line_kind kind; !status && (kind = read_line(file, text)) != LINE_NONE; ) {
+		if (kind == LINE_UNREADABLE) {
+			status = file_error(path, "read", errno);
+			break;
+		}
 		const char *wrong = kind == LINE_BAD ? "it is too long, or binary" : cut_entry(text, stamp, &line, &pin);
 		if (!wrong && !check(user, line, pin, why, sizeof why))
 			wrong = why;
 		if (wrong) {
 			bad++;
-			epg_log_write(log, EPG_LOG_WARNING, "wisdom: entry %lld of '%s' is rejected: %s", (long long)(good + bad), path, wrong);
+			epg_log_write(log, EPG_LOG_WARNING, "wisdom: the entry in line %lld of '%s' is rejected: %s", (long long)(good + bad + 1), path, wrong);
 		} else {
 			good++;
 			status = epg_wisdom_add(wisdom, line, pin);
@@ -265,14 +286,25 @@ epg_status epg_wisdom_save(const epg_context *context, const char *path)
 	return status;
 }
 
+/* The file is read without the lock, and into wisdom of its own: plans need not wait for it, the log callback may use the
+ * context, and a file that cannot be read to its end adds nothing. */
 epg_status epg_wisdom_load(epg_context *context, const char *path, int64_t *accepted, int64_t *rejected)
 {
 	char stamp[EPG_TEXT_NBYTES];
+	epg_wisdom fresh = {0};
+	int64_t good, bad;
 	if (!context || !path)
 		return epg_fail(EPG_INVALID, "%s is NULL", context ? "path" : "context");
 	context->backend->stamp(context->state, stamp, sizeof stamp);
+	epg_status status = epg_wisdom_read(&fresh, stamp, path, &context->log, makes_sense, context, &good, &bad);
 	pthread_mutex_lock(&context->wisdom_lock);
-	epg_status status = epg_wisdom_read(&context->wisdom, stamp, path, &context->log, makes_sense, context, accepted, rejected);
+	for (size_t i = 0; i < fresh.count && !status; i++)
+		status = epg_wisdom_add(&context->wisdom, fresh.entries[i].line, fresh.entries[i].pin);
 	pthread_mutex_unlock(&context->wisdom_lock);
+	epg_wisdom_free(&fresh);
+	if (!status && accepted)
+		*accepted = good;
+	if (!status && rejected)
+		*rejected = bad;
 	return status;
 }
