@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The passes over D, compiled once per instruction set with EPG_ISA naming it. Plain C that the compiler vectorises; the
- * instruction sets differ in their flags only. Real types are in cpu_pass_real.h; complex ones, with BIAS at most, are here. */
+ * instruction sets differ in their flags only.
+ *
+ * A kernel is one loop over a tile that holds everything an epilog does, z never leaves the registers. One body with constant
+ * flags makes the kernels, a table picks one. (A body that takes the steps one by one through a buffer in the first-level cache
+ * was measured too: 3 to 5 times slower, its branches and buffers cost more than the arithmetic.) A kernel sees contiguous
+ * columns only; whatever lies otherwise (a transposed C or aux, two summands besides the bias, a D to be stored past the cache)
+ * goes through small buffers before and after it. Both are in cpu_pass_real.h. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3") /* gcc 12 vectorises too little at -O2, and a user's CFLAGS come last */
 #endif
@@ -23,29 +29,51 @@
 #define STRING(x) STRING_(x)
 #define INLINE static inline __attribute__((always_inline))
 
-/* Rows of a block (a mask's word) and of a panel, whose row sums stay in the first-level cache; columns whose sum is kept in
- * the element's own type: 8 roundings of f32 are at most 5e-7. */
-enum { BLOCK = 64, PANEL = 1024, RUN = 8 };
+/* Iterations of the loop are independent: an input is either apart from the outputs or exactly one of them. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
 
-/* Rows whose mask bits are made or read together. */
-enum { LANES = 32 };
+/* Elements of two vectors, those of the second numbered after those of the first. */
+#if defined(__clang__)
+#define SHUFFLE(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+#define SHUFFLE(x, y, ...) __builtin_shuffle(x, y, (NAME(four_bits)){__VA_ARGS__})
+#endif
+
+#if defined(__AVX__)
+enum { VECTOR_NBYTES = 32 };
+#else
+enum { VECTOR_NBYTES = 16 };
+#endif
+
+/* What a kernel does besides z = scale·source + bias. Without ROW_BIAS the bias is one value per column. The aux of RELU is a
+ * mask, that of GELU is z. */
+enum { ROW_BIAS = 1, RELU = 2, GELU = 4, AUX_OUT = 8, AUX_IN = 16, ROW_SUMS = 32, COLUMN_SUMS = 64 };
+
+/* Rows whose mask bits are made or read together; rows of a tile with sums, whose running sums stay in the first-level cache;
+ * columns whose sum is kept in the element's own type: 8 roundings of f32 are at most 5e-7. */
+enum { LANES = 32, PANEL = 1024, RUN = 8 };
+
+/* Elements of a staged tile: its three buffers take 24 KiB of f64 at most. */
+enum { STAGE = 1024, TURN_ROWS = 64, TURN_COLS = STAGE / TURN_ROWS };
 
 /* ---- Masks ---- */
 
-/* n ≤ 64 bits from a bit that begins a byte; bits beyond n are any. */
-static uint64_t load_word(const void *mask, int64_t bit, int n)
+/* n ≤ 32 bits from a bit that begins a byte; bits beyond n are any. */
+INLINE uint32_t load_bits(const unsigned char *bytes, int n)
 {
-	const unsigned char *bytes = (const unsigned char *)mask + bit / 8;
-	uint64_t word = 0;
+	uint32_t word = 0;
 	for (int b = 0; 8 * b < n; b++)
-		word |= (uint64_t)bytes[b] << (8 * b);
+		word |= (uint32_t)bytes[b] << (8 * b);
 	return word;
 }
 
-/* n bits, the last byte's others kept. */
-static void store_word(void *mask, int64_t bit, int n, uint64_t word)
+/* n ≤ 32 bits, the last byte's others kept. */
+INLINE void store_bits(unsigned char *bytes, int n, uint32_t word)
 {
-	unsigned char *bytes = (unsigned char *)mask + bit / 8;
 	int whole = n / 8, left = n % 8;
 	for (int b = 0; b < whole; b++)
 		bytes[b] = (unsigned char)(word >> (8 * b));
@@ -55,27 +83,45 @@ static void store_word(void *mask, int64_t bit, int n, uint64_t word)
 	}
 }
 
-/* A mask whose bits run along j: one byte a row for eight columns from j. words[c] has row i0 + r in bit r. */
-static void load_turned(const void *mask, int64_t ld, int64_t i0, int64_t i1, int64_t j, int64_t j1, uint64_t words[8])
+/* Bit 8r + c goes to 8c + r (Hacker's Delight, 7-3). */
+INLINE uint64_t turn_bits(uint64_t x)
 {
-	int columns = j1 - j < 8 ? (int)(j1 - j) : 8;
-	memset(words, 0, 8 * sizeof *words);
-	for (int64_t i = i0; i < i1; i++) {
-		uint64_t byte = load_word(mask, i * ld + j, columns);
-		for (int c = 0; c < columns; c++)
-			words[c] |= (byte >> c & 1) << (i - i0);
-	}
+	uint64_t t = (x ^ (x >> 7)) & 0x00aa00aa00aa00aa;
+	x ^= t ^ (t << 7);
+	t = (x ^ (x >> 14)) & 0x0000cccc0000cccc;
+	x ^= t ^ (t << 14);
+	t = (x ^ (x >> 28)) & 0x00000000f0f0f0f0;
+	return x ^ t ^ (t << 28);
 }
 
-static void store_turned(void *mask, int64_t ld, int64_t i0, int64_t i1, int64_t j, int64_t j1, const uint64_t words[8])
+/* A tile of a mask whose bits run along its columns, at a bit that begins a byte, to one whose bits run along its rows. */
+static void load_turned(const void *mask, int64_t bit, int64_t ld, int rows, int cols, unsigned char (*tile)[TURN_ROWS / 8])
 {
-	int columns = j1 - j < 8 ? (int)(j1 - j) : 8;
-	for (int64_t i = i0; i < i1; i++) {
-		uint64_t byte = 0;
-		for (int c = 0; c < columns; c++)
-			byte |= (words[c] >> (i - i0) & 1) << c;
-		store_word(mask, i * ld + j, columns, byte);
-	}
+	for (int c = 0; c < cols; c += 8)
+		for (int r = 0; r < rows; r += 8) {
+			const unsigned char *from = (const unsigned char *)mask + (bit + r * ld + c) / 8;
+			uint64_t block = 0;
+			for (int k = 0; k < 8 && r + k < rows; k++)
+				block |= (uint64_t)from[k * (ld / 8)] << (8 * k);
+			block = turn_bits(block);
+			for (int k = 0; k < 8; k++)
+				tile[c + k][r / 8] = (unsigned char)(block >> (8 * k));
+		}
+}
+
+/* The reverse. */
+static void store_turned(void *mask, int64_t bit, int64_t ld, int rows, int cols, unsigned char (*tile)[TURN_ROWS / 8])
+{
+	for (int c = 0; c < cols; c += 8)
+		for (int r = 0; r < rows; r += 8) {
+			unsigned char *to = (unsigned char *)mask + (bit + r * ld + c) / 8;
+			uint64_t block = 0;
+			for (int k = 0; k < 8; k++)
+				block |= (uint64_t)tile[c + k][r / 8] << (8 * k);
+			block = turn_bits(block);
+			for (int k = 0; k < 8 && r + k < rows; k++)
+				store_bits(to + k * (ld / 8), cols - c < 8 ? cols - c : 8, (uint32_t)(block >> (8 * k)) & 0xff);
+		}
 }
 
 /* A chunk's sums begin at 0. */
@@ -88,28 +134,38 @@ static void clear_sums(double *sums, int32_t axis, int64_t i0, int64_t i1, int64
 
 /* ---- Stores past the cache, for a D that is written only and larger than the cache: it need not be read in first ---- */
 
-/* Both are aligned to 64 bytes. */
-INLINE void stream_block(void *to, const void *from, size_t nbytes)
-{
 #if defined(__AVX512F__)
-	for (size_t at = 0; at < nbytes; at += 64)
-		_mm512_stream_si512((__m512i *)((char *)to + at), _mm512_load_si512((const char *)from + at));
+typedef __m512i stream_vector;
+#define STREAM_STORE(to, from) _mm512_stream_si512((void *)(to), _mm512_loadu_si512(from))
 #elif defined(__AVX__)
-	for (size_t at = 0; at < nbytes; at += 32)
-		_mm256_stream_si256((__m256i *)((char *)to + at), _mm256_load_si256((const __m256i *)((const char *)from + at)));
-#else
-	memcpy(to, from, nbytes);
+typedef __m256i stream_vector;
+#define STREAM_STORE(to, from) _mm256_stream_si256((__m256i *)(to), _mm256_loadu_si256((const __m256i *)(from)))
 #endif
+
+/* As memcpy; to is aligned to its elements. */
+static void stream_copy(void *to, const void *from, size_t nbytes)
+{
+#if defined(__AVX__)
+	size_t width = sizeof(stream_vector), head = -(uintptr_t)to % width, at = head;
+	if (nbytes >= head + width) {
+		memcpy(to, from, head);
+		for (; at + width <= nbytes; at += width)
+			STREAM_STORE((char *)to + at, (const char *)from + at);
+		memcpy((char *)to + at, (const char *)from + at, nbytes - at);
+		return;
+	}
+#endif
+	memcpy(to, from, nbytes);
 }
 
-INLINE void stream_end(void)
+static void stream_end(void)
 {
 #if defined(__AVX__)
 	_mm_sfence();
 #endif
 }
 
-/* ---- Real types ---- */
+/* ---- One set of functions for each real type, and for the complex type that is two of it ---- */
 
 #define REAL float
 #define BITS uint32_t
@@ -131,61 +187,12 @@ INLINE void stream_end(void)
 #undef NAME
 #undef MATH
 
-/* ---- Complex types: z = D + beta·C + bias ---- */
-
-typedef struct pair { double re, im; } pair;
-
-INLINE pair load_pair(const void *base, bool narrow, int64_t index)
-{
-	if (narrow)
-		return (pair){((const float *)base)[2 * index], ((const float *)base)[2 * index + 1]};
-	return (pair){((const double *)base)[2 * index], ((const double *)base)[2 * index + 1]};
-}
-
-INLINE void complex_element(const cpu_pass *pass, const cpu_pass_data *data, bool narrow, int64_t i, int64_t j)
-{
-	int64_t at = i + j * pass->d_ld;
-	pair z = pass->has_product ? load_pair(data->d, narrow, at) : (pair){0, 0};
-	if (pass->add_c) {
-		pair c = load_pair(data->c, narrow, pass->c_trans ? i * pass->c_ld + j : i + j * pass->c_ld);
-		z.re += data->beta[0] * c.re - data->beta[1] * c.im;
-		z.im += data->beta[0] * c.im + data->beta[1] * c.re;
-	}
-	if (pass->epilog & EPG_BIAS) {
-		pair bias = load_pair(data->bias, narrow, pass->axis == EPG_PER_ROW ? i : j);
-		z.re += bias.re;
-		z.im += bias.im;
-	}
-	if (narrow)
-		((float *)data->d)[2 * at] = (float)z.re, ((float *)data->d)[2 * at + 1] = (float)z.im;
-	else
-		((double *)data->d)[2 * at] = z.re, ((double *)data->d)[2 * at + 1] = z.im;
-}
-
-INLINE void complex_body(const cpu_pass *pass, const cpu_pass_data *data, bool narrow, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
-{
-	for (int64_t p = i0; p < i1; p += BLOCK)
-		for (int64_t j = j0; j < j1; j++)
-			for (int64_t i = p; i < i1 && i < p + BLOCK; i++)
-				complex_element(pass, data, narrow, i, j);
-}
-
-static void run_c64(const cpu_pass *pass, const cpu_pass_data *data, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
-{
-	complex_body(pass, data, true, i0, i1, j0, j1);
-}
-
-static void run_c128(const cpu_pass *pass, const cpu_pass_data *data, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
-{
-	complex_body(pass, data, false, i0, i1, j0, j1);
-}
-
 /* ---- The table ---- */
 
 static void run(const cpu_pass *pass, const cpu_pass_data *data, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
 {
 	static void (*const by_type[])(const cpu_pass *, const cpu_pass_data *, int64_t, int64_t, int64_t, int64_t) = {
-		[EPG_F32] = run_f32, [EPG_F64] = run_f64, [EPG_C64] = run_c64, [EPG_C128] = run_c128};
+		[EPG_F32] = run_f32, [EPG_F64] = run_f64, [EPG_C64] = complex_f32, [EPG_C128] = complex_f64};
 	by_type[pass->type](pass, data, i0, i1, j0, j1);
 }
 
