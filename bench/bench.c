@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The benchmark: this library against what a program does without it, in one process. Contestants run in turn, sample by
- * sample, on the same random data, caches as the contestant before left them; the median of the samples counts and ratios are what to
- * read. A sample repeats short calls until it lasts SAMPLE_US.
+ * sample, on the same random data; the median of the samples counts, and ratios are what to read. A sample is one call that is not
+ * timed and then so many as last SAMPLE_US, so the caches are warm as far as the data fits them. With more than one thread the
+ * calls before go on for WARM_MS: OpenBLAS and OpenMP have a pool each, and one that still spins takes the other's processors.
+ * (A pause instead would time the waking: libgomp's threads may then share a processor until the next tick, 8 ms.)
  *
  *     bench [--threads N] [--rounds N] [--quick] [--estimate]
  */
@@ -14,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "epigemm.h"
 
-enum { MAX_ROUNDS = 201, SAMPLE_US = 200 };
+/* OpenBLAS's threads spin for 2^26 cycles before they sleep, about 30 ms. */
+enum { MAX_ROUNDS = 201, SAMPLE_US = 200, WARM_MS = 40 };
 
 static int rounds = 31, threads, rigor = EPG_MEASURE;
 static epg_context *context;
@@ -27,7 +29,7 @@ static epg_context *context;
 typedef struct layer {
 	int64_t m, n, k;
 	float *w, *x, *d, *bias, *c;
-	unsigned char *mask; /* lines of whole 128 bits */
+	void *aux; /* a mask of lines of whole 128 bits, or z */
 	int64_t mask_ld;
 	float *bgrad;
 	epg_plan *plan;
@@ -37,6 +39,7 @@ typedef struct layer {
 typedef struct contestant {
 	const char *name;
 	void (*run)(layer *);
+	layer *on;     /* NULL: what all work on */
 	double seconds[MAX_ROUNDS];
 	int64_t calls; /* a sample */
 } contestant;
@@ -74,25 +77,25 @@ static float *random_floats(int64_t count)
 	return x;
 }
 
-/* epilog and its operands from one place; k = 0 takes C in place of the product. */
-static layer make_layer(int64_t m, int64_t n, int64_t k, int32_t epilog)
+/* k = 0 takes C in place of the product, for GELU's gradient beside a random z. */
+static layer make_layer(epg_context *in, int64_t m, int64_t n, int64_t k, int32_t epilog, bool in_place)
 {
 	epg_matmul_desc desc;
 	epg_plan_options options;
 	layer l = {.m = m, .n = n, .k = k, .mask_ld = (m + 127) / 128 * 128};
 	l.w = random_floats(m * k), l.x = random_floats(k * n), l.d = random_floats(m * n), l.bias = random_floats(m);
-	l.c = k == 0 ? random_floats(m * n) : NULL;
+	l.c = k == 0 ? in_place ? l.d : random_floats(m * n) : NULL;
 	l.bgrad = random_floats(m);
-	l.mask = (unsigned char *)random_floats(l.mask_ld / 8 * n / 4 + 64);
+	l.aux = random_floats((m + 7) / 8 * 8 * n + l.mask_ld / 32 * n);
 	epg_matmul_desc_init(&desc, sizeof desc, m, n, k, EPG_F32, EPG_COL);
 	desc.epilog = epilog;
 	desc.beta[0] = k == 0;
 	epg_plan_options_init(&options, sizeof options);
 	options.rigor = rigor;
-	must(epg_plan_create(context, &desc, &options, &l.plan), "plan");
+	must(epg_plan_create(in, &desc, &options, &l.plan), "plan");
 	l.operands = EPG_OPERANDS(.a = l.w, .b = l.x, .c = l.c, .d = l.d);
 	l.operands.bias = epilog & EPG_BIAS ? l.bias : NULL;
-	l.operands.aux = epilog & EPG_AUX ? l.mask : NULL;
+	l.operands.aux = epilog & EPG_AUX ? l.aux : NULL;
 	l.operands.bgrad = epilog & EPG_BGRAD ? l.bgrad : NULL;
 	return l;
 }
@@ -100,7 +103,9 @@ static layer make_layer(int64_t m, int64_t n, int64_t k, int32_t epilog)
 static void free_layer(layer *l)
 {
 	epg_plan_destroy(l->plan);
-	free(l->w), free(l->x), free(l->d), free(l->bias), free(l->c), free(l->bgrad), free(l->mask);
+	if (l->c != l->d)
+		free(l->c);
+	free(l->w), free(l->x), free(l->d), free(l->bias), free(l->bgrad), free(l->aux);
 }
 
 /* ---- Contestants ---- */
@@ -130,7 +135,7 @@ static void naive_relu_mask(layer *l)
 	for (int64_t j = 0; j < l->n; j++)
 		for (int64_t i = 0; i < l->m; i++) {
 			float *z = &l->d[i + j * l->m];
-			unsigned char *byte = &l->mask[(i + j * l->mask_ld) / 8];
+			unsigned char *byte = (unsigned char *)l->aux + (i + j * l->mask_ld) / 8;
 			if (*z >= 0) {
 				*byte |= (unsigned char)(1 << i % 8);
 			} else {
@@ -140,8 +145,18 @@ static void naive_relu_mask(layer *l)
 		}
 }
 
+static void naive_gelu(layer *l)
+{
+	for (int64_t i = 0; i < l->m * l->n; i++) {
+		float z = l->d[i];
+		((float *)l->aux)[i] = z;
+		l->d[i] = 0.5f * z * (1 + tanhf(0.7978845608f * (z + 0.044715f * z * z * z)));
+	}
+}
+
 static void run_naive_relu_bias(layer *l) { run_sgemm(l), naive_bias(l), naive_relu(l); }
 static void run_naive_relu_aux_bias(layer *l) { run_sgemm(l), naive_bias(l), naive_relu_mask(l); }
+static void run_naive_gelu_aux_bias(layer *l) { run_sgemm(l), naive_bias(l), naive_gelu(l); }
 
 static void run_naive_drelu_bgrad(layer *l)
 {
@@ -150,7 +165,7 @@ static void run_naive_drelu_bgrad(layer *l)
 	for (int64_t j = 0; j < l->n; j++)
 		for (int64_t i = 0; i < l->m; i++) {
 			float *z = &l->d[i + j * l->m];
-			if (!(l->mask[(i + j * l->mask_ld) / 8] >> i % 8 & 1))
+			if (!(((unsigned char *)l->aux)[(i + j * l->mask_ld) / 8] >> i % 8 & 1))
 				*z = 0;
 			l->bgrad[i] += *z;
 		}
@@ -192,7 +207,12 @@ static double median(contestant *c)
 
 static double sample(contestant *c, layer *l)
 {
+	l = c->on ? c->on : l;
 	double begin = now();
+	do
+		c->run(l);
+	while (threads > 1 && now() - begin < 1e-3 * WARM_MS);
+	begin = now();
 	for (int64_t i = 0; i < c->calls; i++)
 		c->run(l);
 	return (now() - begin) / (double)c->calls;
@@ -202,7 +222,6 @@ static void contest(contestant *c, int count, layer *l)
 {
 	for (int i = 0; i < count; i++) {
 		c[i].calls = 1;
-		sample(&c[i], l);
 		c[i].calls = (int64_t)(SAMPLE_US * 1e-6 / sample(&c[i], l)) + 1;
 	}
 	for (int round = 0; round < rounds; round++)
@@ -219,13 +238,14 @@ static void print_head(void)
 	epg_context_info info;
 	must(epg_context_get_info(context, &info, sizeof info), "info");
 	strftime(date, sizeof date, "%Y-%m-%d", gmtime(&t));
-	printf("%s, %s\nepigemm %s, %s (%s, core type %s), passes %s, %d threads (%s), plans by %s, medians of %d, OMP_WAIT_POLICY %s\n", date, info.device, epg_version(),
-		info.library, info.flavour, info.core, info.isa, info.threads, info.threads_reason, rigor == EPG_MEASURE ? "MEASURE" : "ESTIMATE", rounds, getenv("OMP_WAIT_POLICY"));
+	printf("%s, %s\nepigemm %s, %s (%s, core type %s), passes %s, %d threads (%s), plans by %s\nmedians of %d samples in turn, random data, warm%s\n", date, info.device,
+		epg_version(), info.library, info.flavour, info.core, info.isa, info.threads, info.threads_reason, rigor == EPG_MEASURE ? "MEASURE" : "ESTIMATE", rounds,
+		threads > 1 ? ", threads of the contestant before asleep" : "");
 }
 
 static void layer_row(const char *epilog, int64_t m, int64_t n, int64_t k, int32_t number, void (*naive)(layer *), double *log_sum)
 {
-	layer l = make_layer(m, n, k, number);
+	layer l = make_layer(context, m, n, k, number, false);
 	contestant c[3] = {{.name = "epigemm", .run = run_epigemm}, {.name = "sgemm", .run = run_sgemm}, {.name = "naive", .run = naive}};
 	contest(c, 3, &l);
 	double ours = median(&c[0]), bare = median(&c[1]), theirs = median(&c[2]);
@@ -245,11 +265,12 @@ static void table_layers(void)
 	printf("\nA layer, f32, column-major; 'naive' is cblas_sgemm and then plain loops; us\n");
 	printf("%-15s %6s %6s %6s %10s %10s %10s %8s %8s\n", "epilog", "m", "n", "k", "epigemm", "sgemm", "naive", "/sgemm", "/naive");
 	layer_row("RELU_AUX_BIAS", 512, 4096, 256, EPG_EPILOG_RELU_AUX_BIAS, run_naive_relu_aux_bias, &unused);
+	layer_row("GELU_AUX_BIAS", 512, 4096, 256, EPG_EPILOG_GELU_AUX_BIAS, run_naive_gelu_aux_bias, &unused);
 	layer_row("DRELU_BGRAD", 512, 4096, 256, EPG_EPILOG_DRELU_BGRAD, run_naive_drelu_bgrad, &unused);
 	for (int i = 0; i < count; i++)
 		layer_row("RELU_BIAS", shapes[i][0], shapes[i][1], shapes[i][2], EPG_EPILOG_RELU_BIAS, run_naive_relu_bias, &log_sum);
 	printf("RELU_BIAS, geometric mean of /naive: %.3f\n", exp(log_sum / count));
-	layer l = make_layer(512, 4096, 256, EPG_EPILOG_RELU_BIAS);
+	layer l = make_layer(context, 512, 4096, 256, EPG_EPILOG_RELU_BIAS, false);
 	contestant c[2] = {{.run = run_epigemm}, {.run = run_fused_relu_bias}};
 	contest(c, 2, &l);
 	printf("RELU_BIAS 512×4096×256 against sgemm and one OpenMP pass: %.2f\n", median(&c[0]) / median(&c[1]));
@@ -260,7 +281,7 @@ static void table_overhead(void)
 {
 	printf("\nDEFAULT against bare cblas_sgemm, f32, cubes; us\n%6s %10s %10s %10s %8s\n", "size", "epigemm", "sgemm", "added ns", "added %");
 	for (int64_t size = 64; size <= 1024; size *= 2) {
-		layer l = make_layer(size, size, size, EPG_EPILOG_DEFAULT);
+		layer l = make_layer(context, size, size, size, EPG_EPILOG_DEFAULT, false);
 		contestant c[2] = {{.run = run_epigemm}, {.run = run_sgemm}};
 		contest(c, 2, &l);
 		double ours = median(&c[0]), bare = median(&c[1]);
@@ -271,28 +292,63 @@ static void table_overhead(void)
 
 static void table_epilog_alone(void)
 {
-	layer l = make_layer(4096, 4096, 0, EPG_EPILOG_RELU_BIAS);
-	contestant c[2] = {{.run = run_epigemm}, {.run = run_copy}};
-	contest(c, 2, &l);
-	double ours = median(&c[0]), copy = median(&c[1]);
-	printf("\nThe epilog alone (k = 0): RELU_BIAS of C to D, f32 4096×4096, against memcpy with as many threads\n");
-	printf("epigemm %.0f us, copy %.0f us: %.2f of the copy's speed\n", ours * 1e6, copy * 1e6, copy / ours);
-	free_layer(&l);
+	printf("\nThe epilog alone (k = 0), RELU_BIAS, f32 4096×4096, against memcpy of C to D with as many threads; us\n%-12s %10s %10s %8s\n", "", "epigemm", "copy", "speed");
+	for (int in_place = 0; in_place < 2; in_place++) {
+		layer l = make_layer(context, 4096, 4096, 0, EPG_EPILOG_RELU_BIAS, in_place), other = make_layer(context, 4096, 4096, 0, EPG_EPILOG_RELU_BIAS, false);
+		contestant c[2] = {{.run = run_epigemm}, {.run = run_copy, .on = &other}};
+		contest(c, 2, &l);
+		double ours = median(&c[0]), copy = median(&c[1]);
+		printf("%-12s %10.0f %10.0f %8.2f\n", in_place ? "C in place" : "C to D", ours * 1e6, copy * 1e6, copy / ours);
+		free_layer(&l), free_layer(&other);
+	}
 }
 
-/* Two thread pools are in this process, OpenMP's and the BLAS's own: neither may spin while the other's contestant runs. OpenMP
- * reads its setting once, at load. */
-static void wait_passively(char **argv)
+/* ns per element of one pass from C to D, on one thread; negative where the processor lacks the instruction set. */
+static double pass_ns(const char *isa, int32_t epilog)
 {
-	if (getenv("OMP_WAIT_POLICY"))
-		return;
-	setenv("OMP_WAIT_POLICY", "passive", 1);
-	execv("/proc/self/exe", argv);
+	enum { M = 256, N = 64 };
+	epg_context_options options;
+	epg_context *own;
+	int all = threads;
+	epg_context_options_init(&options, sizeof options);
+	options.threads = 1;
+	setenv("EPIGEMM_ISA", isa, 1);
+	epg_status status = epg_context_create(&options, &own);
+	unsetenv("EPIGEMM_ISA");
+	if (status)
+		return -1;
+	layer l = make_layer(own, M, N, 0, epilog, false);
+	contestant c = {.run = run_epigemm};
+	threads = 1;
+	contest(&c, 1, &l);
+	threads = all;
+	free_layer(&l);
+	epg_context_destroy(own);
+	return median(&c) * 1e9 / (M * N);
+}
+
+static void table_passes(void)
+{
+	static const struct { const char *name; int32_t epilog; } rows[] = {{"BIAS", EPG_EPILOG_BIAS}, {"RELU_BIAS", EPG_EPILOG_RELU_BIAS},
+		{"RELU_AUX_BIAS", EPG_EPILOG_RELU_AUX_BIAS}, {"DRELU", EPG_EPILOG_DRELU}, {"DRELU_BGRAD", EPG_EPILOG_DRELU_BGRAD}, {"GELU_BIAS", EPG_EPILOG_GELU_BIAS},
+		{"GELU_AUX_BIAS", EPG_EPILOG_GELU_AUX_BIAS}, {"DGELU", EPG_EPILOG_DGELU}, {"DGELU_BGRAD", EPG_EPILOG_DGELU_BGRAD}};
+	static const char *const isas[] = {"baseline", "avx2", "avx512"};
+	printf("\nOne pass from C to D, f32 256×64, one thread; ns per element\n%-15s %10s %10s %10s\n", "epilog", isas[0], isas[1], isas[2]);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		printf("%-15s", rows[i].name);
+		for (int s = 0; s < 3; s++) {
+			double ns = pass_ns(isas[s], rows[i].epilog);
+			if (ns < 0)
+				printf(" %10s", "-");
+			else
+				printf(" %10.3f", ns);
+		}
+		printf("\n");
+	}
 }
 
 int main(int argc, char **argv)
 {
-	wait_passively(argv);
 	epg_context_options options;
 	epg_context_info info;
 	bool quick = false;
@@ -321,6 +377,7 @@ int main(int argc, char **argv)
 	print_head();
 	table_overhead();
 	table_epilog_alone();
+	table_passes();
 	table_layers();
 	epg_context_destroy(context);
 	return 0;

@@ -58,7 +58,7 @@ enum { ROW_BIAS = 1, RELU = 2, GELU = 4, AUX_OUT = 8, AUX_IN = 16, ROW_SUMS = 32
 enum { LANES = 32, PANEL = 1024, RUN = 8 };
 
 /* Elements of a staged tile: its three buffers take 24 KiB of f64 at most. */
-enum { STAGE = 1024, TURN_ROWS = 64, TURN_COLS = STAGE / TURN_ROWS };
+enum { STAGE = 1024, TURN_ROWS = 64, TURN_COLS = STAGE / TURN_ROWS, SUMS_ROWS = 128, SUMS_COLS = STAGE / SUMS_ROWS };
 
 /* ---- Masks ---- */
 

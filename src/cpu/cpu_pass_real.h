@@ -282,7 +282,7 @@ static void NAME(run)(const cpu_pass *pass, const cpu_pass_data *data, int64_t i
 	if (c_turned || job.aux_turned)
 		rows = TURN_ROWS, cols = TURN_COLS;
 	else if (staged && job.sums_per_row)
-		rows = STAGE / RUN, cols = RUN;
+		rows = SUMS_ROWS, cols = SUMS_COLS;
 	else if (staged)
 		rows = STAGE, cols = 1;
 	else if (job.sums)
