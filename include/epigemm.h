@@ -216,7 +216,7 @@ typedef struct epg_matrix {
 } epg_matrix;
 
 typedef struct epg_vector {
-	int32_t type, reserved;          /* EPG_NONE: D's type */
+	int32_t type, reserved;          /* EPG_NONE: D's type; also F32 where D has 16 bits, A's where A has 16 bits and D is F32 */
 	int64_t length, batch_stride;    /* length 0: derived from the epilog and the axis */
 } epg_vector;
 
@@ -229,8 +229,9 @@ typedef struct epg_matmul_desc {
 	int32_t epilog;                  /* EPG_EPILOG_… */
 	int32_t axis;                    /* EPG_PER_ROW (cuBLASLt's) or EPG_PER_COLUMN (a batch-major layer's) */
 	int32_t flags;                   /* EPG_DETERMINISTIC … */
-	int32_t align_nbytes;            /* alignment of pointers to plan for, a power of two up to 4096; 0: the element's.
-	                                    Pointers that have less, but their element's, are taken too. */
+	int32_t align_nbytes;            /* alignment of pointers to plan for, a power of two up to 4096; 0: the backend's choice
+	                                    (CPU: the element's, CUDA: 16). Pointers that have less, but their element's, are
+	                                    taken too: on CUDA they can be slower. */
 	double alpha[2], beta[2];        /* real and imaginary part; epg_execute may override them */
 	double act_param[2];             /* for later activations; 0 */
 	epg_matrix a, b, c, d, aux;      /* aux.type EPG_NONE: EPG_BIT for ReLU, D's type for GELU */

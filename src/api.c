@@ -239,13 +239,37 @@ epg_status epg_execute(const epg_plan *plan, const epg_operands *operands, void 
 	return status;
 }
 
+/* With a workspace that is taken and given back in the order of the stream, unless the caller brings one. */
+static epg_status execute_once(const epg_plan *plan, const epg_operands *operands, void *stream)
+{
+	const epg_backend *backend = plan->context->backend;
+	void *state = plan->context->state, *workspace = NULL;
+	size_t nbytes = plan->info.workspace_nbytes;
+	epg_operands x;
+	epg_operands_init(&x, sizeof x);
+	epg_status status = operands ? epg_struct_read("operands", &x, sizeof x, operands, offsetof(epg_operands, alpha)) : EPG_SUCCESS;
+	if (status || !operands || x.workspace || nbytes == 0)
+		return status ? status : epg_execute(plan, operands, stream);
+	status = backend->alloc_ordered ? backend->alloc_ordered(state, nbytes, stream, &workspace) : backend->alloc(state, nbytes, &workspace);
+	if (status)
+		return status;
+	x.workspace = workspace;
+	x.workspace_nbytes = nbytes;
+	status = epg_execute(plan, &x, stream);
+	if (backend->release_ordered)
+		backend->release_ordered(state, workspace, stream);
+	else
+		backend->release(state, workspace);
+	return status;
+}
+
 epg_status epg_matmul(epg_context *context, const epg_matmul_desc *desc, const epg_operands *operands, void *stream)
 {
 	epg_plan *plan;
-	epg_status status = epg_plan_create(context, desc, NULL, &plan);
+	epg_status status = epg_plan_make(context, desc, NULL, false, &plan);
 	if (status)
 		return status;
-	status = epg_execute(plan, operands, stream);
+	status = execute_once(plan, operands, stream);
 	epg_plan_destroy(plan);
 	return status;
 }

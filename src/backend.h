@@ -71,32 +71,46 @@ typedef struct epg_backend {
 	/* Version of the product's library and the device: wisdom from another stamp is refused. One word. */
 	void (*stamp)(const void *context, char *text, size_t text_nbytes);
 
+	/* Usable at once, and when everything has been waited for. */
 	epg_status (*alloc)(void *context, size_t nbytes, void **ptr);
 	void (*release)(void *context, void *ptr);
+	/* The same in the order of a stream; both may be NULL, where there are no streams. */
+	epg_status (*alloc_ordered)(void *context, size_t nbytes, void *stream, void **ptr);
+	void (*release_ordered)(void *context, void *ptr, void *stream);
 	epg_status (*upload)(void *context, void *to, const void *from_host, size_t nbytes, void *stream);
 	epg_status (*download)(void *context, void *to_host, const void *from, size_t nbytes, void *stream);
 	epg_status (*synchronize)(void *context, void *stream);
 
 	/* Can this lowering carry the problem out? Pure; false with the reason. */
 	bool (*supports)(const void *context, const epg_problem *problem, int32_t lowering, char why[EPG_WHY_NBYTES]);
-	/* The variants of a supported lowering worth trying at this rigor, the best estimate first; returns their number. */
-	int32_t (*variants)(const void *context, const epg_problem *problem, int32_t lowering, int32_t rigor, epg_variant *variants, int32_t capacity);
+	/* The variants of a supported lowering worth trying at this rigor, the best estimate first; returns their number, and why when
+	 * it is 0 (a vendor's library may have nothing for a problem that looks supported). */
+	int32_t (*variants)(const void *context, const epg_problem *problem, int32_t lowering, int32_t rigor, epg_variant *variants, int32_t capacity,
+		char why[EPG_WHY_NBYTES]);
 	/* Checks a variant that came from a text, of a supported lowering, and fills its cost and workspace. */
 	bool (*accepts)(const void *context, const epg_problem *problem, epg_variant *variant, char why[EPG_WHY_NBYTES]);
 
-	epg_status (*plan_create)(void *context, const epg_problem *problem, const epg_variant *variant, void **plan);
+	/* own_workspace: the plan brings the memory that an execution without a caller's workspace uses; without it every execution
+	 * gets one. plan_destroy does not wait for executions under way unless the plan owns a workspace. */
+	epg_status (*plan_create)(void *context, const epg_problem *problem, const epg_variant *variant, bool own_workspace, void **plan);
 	void (*plan_destroy)(void *plan);
 	void (*plan_info)(const void *plan, epg_plan_info_backend *info);
 	void (*plan_explain)(const void *plan, char *text, size_t text_nbytes);
 	epg_status (*execute)(const void *plan, const epg_call *call);
+
+	/* Seconds of one execution on the device, its caches cold; the outputs are written. May be NULL: then the core takes the time
+	 * from execute to the end of synchronize. */
+	epg_status (*time)(const void *plan, const epg_call *call, double *seconds);
 
 	/* Views have the same rows and cols; the op of the source is in its view. */
 	epg_status (*convert)(void *context, int64_t batch, const epg_view *from_view, const void *from, const epg_view *to_view, void *to,
 		const void *scale, void *amax, void *stream);
 } epg_backend;
 
-/* The linked-in backend, and the symbol of a plug-in. */
+/* The linked-in backend, and the type of a plug-in's symbol EPG_BACKEND_SYMBOL: it returns the table, or NULL when the services are of
+ * another ABI than it was built for. The table's abi and nbytes must be the core's own. */
 extern const epg_backend epg_cpu_backend;
 typedef const epg_backend *(*epg_backend_entry)(const epg_services *services);
+#define EPG_BACKEND_SYMBOL "epigemm_backend"
 
 #endif

@@ -21,7 +21,16 @@ enum { NCOMPUTES = sizeof computes / sizeof *computes };
 /* The first row for a set of types is what EPG_COMPUTE_DEFAULT takes. */
 static const epg_combo combos[] = {
 	{EPG_F32, EPG_F32, EPG_F32, EPG_F32, EPG_COMPUTE_F32, EPG_F32, true},
+	{EPG_F32, EPG_F32, EPG_F32, EPG_F32, EPG_COMPUTE_TF32, EPG_F32, true},
 	{EPG_F64, EPG_F64, EPG_F64, EPG_F64, EPG_COMPUTE_F64, EPG_F64, true},
+	{EPG_F16, EPG_F16, EPG_F16, EPG_F16, EPG_COMPUTE_F32, EPG_F32, true},
+	{EPG_F16, EPG_F16, EPG_F32, EPG_F16, EPG_COMPUTE_F32, EPG_F32, true},
+	{EPG_F16, EPG_F16, EPG_F32, EPG_F32, EPG_COMPUTE_F32, EPG_F32, true},
+	{EPG_F16, EPG_F16, EPG_F16, EPG_F32, EPG_COMPUTE_F32, EPG_F32, true},
+	{EPG_BF16, EPG_BF16, EPG_BF16, EPG_BF16, EPG_COMPUTE_F32, EPG_F32, true},
+	{EPG_BF16, EPG_BF16, EPG_F32, EPG_BF16, EPG_COMPUTE_F32, EPG_F32, true},
+	{EPG_BF16, EPG_BF16, EPG_F32, EPG_F32, EPG_COMPUTE_F32, EPG_F32, true},
+	{EPG_BF16, EPG_BF16, EPG_BF16, EPG_F32, EPG_COMPUTE_F32, EPG_F32, true},
 	{EPG_C64, EPG_C64, EPG_C64, EPG_C64, EPG_COMPUTE_F32, EPG_C64, false},
 	{EPG_C128, EPG_C128, EPG_C128, EPG_C128, EPG_COMPUTE_F64, EPG_C128, false},
 };
@@ -68,6 +77,12 @@ int32_t epg_type_parse(const char *name, size_t length)
 		if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0)
 			return i;
 	return -1;
+}
+
+bool epg_vector_type_allowed(int32_t type, int32_t a, int32_t d)
+{
+	bool narrow_a = a == EPG_F16 || a == EPG_BF16, narrow_d = d == EPG_F16 || d == EPG_BF16;
+	return type == d || (narrow_d && type == EPG_F32) || (narrow_a && d == EPG_F32 && type == a);
 }
 
 const char *epg_compute_name(int32_t compute)

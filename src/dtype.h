@@ -28,7 +28,7 @@ size_t epg_type_alignment(int32_t type);
 /* Bytes of count elements, rounded up for bits. */
 int64_t epg_type_nbytes(int32_t type, int64_t count);
 
-/* One allowed combination: A and B of type ab, C and D of type d, accumulated in compute, scalars of type scalar. */
+/* One allowed combination of types, accumulated in compute, scalars of type scalar. */
 typedef struct epg_combo {
 	int32_t a, b, c, d, compute, scalar;
 	bool activations; /* false: DEFAULT and BIAS only */
@@ -36,6 +36,10 @@ typedef struct epg_combo {
 
 /* The row for these types; compute may be EPG_COMPUTE_DEFAULT. NULL when there is none: then why tells the nearest. */
 const epg_combo *epg_combo_find(int32_t a, int32_t b, int32_t c, int32_t d, int32_t compute, char *why, size_t why_nbytes);
+
+/* May the bias or its gradient have this type, where A has type a and D type d? D's own; F32 beside a 16-bit D; A's 16-bit type
+ * beside an F32 D. */
+bool epg_vector_type_allowed(int32_t type, int32_t a, int32_t d);
 
 const char *epg_compute_name(int32_t compute);
 int32_t epg_compute_parse(const char *name, size_t length);

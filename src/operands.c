@@ -73,8 +73,8 @@ void epg_operands_prepare(epg_plan *plan)
 		[EPG_OPERAND_C] = {"c", some_d ? EPG_NEEDED_BY_BETA : EPG_NOT_NEEDED, false, false, &p->c, p->c.type, 0, 0},
 		[EPG_OPERAND_D] = {"d", always, false, true, &p->d, p->d.type, 0, 0},
 		[EPG_OPERAND_AUX] = {"aux", aux ? always : EPG_NOT_NEEDED, !aux, epg_epilog_aux_out(p->epilog), &p->aux, aux ? p->aux.type : EPG_BIT, 0, 0},
-		[EPG_OPERAND_BIAS] = {"bias", bias ? always : EPG_NOT_NEEDED, !bias, false, NULL, p->d.type, 0, 0},
-		[EPG_OPERAND_BGRAD] = {"bgrad", bgrad ? EPG_NEEDED : EPG_NOT_NEEDED, !bgrad, true, NULL, p->d.type, 0, 0},
+		[EPG_OPERAND_BIAS] = {"bias", bias ? always : EPG_NOT_NEEDED, !bias, false, NULL, bias ? p->bias.type : p->d.type, 0, 0},
+		[EPG_OPERAND_BGRAD] = {"bgrad", bgrad ? EPG_NEEDED : EPG_NOT_NEEDED, !bgrad, true, NULL, bgrad ? p->bgrad.type : p->d.type, 0, 0},
 	};
 	memcpy(plan->pointers, rules, sizeof rules);
 	for (int i = 0; i < EPG_NPOINTERS; i++) {

@@ -101,7 +101,9 @@ static void collect(epg_plan *plan, const epg_plan_options *options, int64_t *le
 			refuse(plan, backend->lowerings[l].name, why);
 			continue;
 		}
-		int32_t count = backend->variants(plan->context->state, &plan->problem, l, options->rigor, found, EPG_MAX_VARIANTS - plan->nvariants);
+		int32_t count = backend->variants(plan->context->state, &plan->problem, l, options->rigor, found, EPG_MAX_VARIANTS - plan->nvariants, why);
+		if (count == 0 && why[0])
+			refuse(plan, backend->lowerings[l].name, why);
 		for (int32_t i = 0; i < count; i++) {
 			int64_t missing = missing_nbytes(options, &found[i]);
 			if (!missing) {
@@ -240,7 +242,7 @@ static void fill_extents(epg_plan *plan)
 }
 
 /* Everything but the plan's own memory: problem, candidates, choice, backend's plan. */
-static epg_status build(epg_plan *plan, const epg_plan_options *options)
+static epg_status build(epg_plan *plan, const epg_plan_options *options, bool own_workspace)
 {
 	const epg_backend *backend = plan->context->backend;
 	int64_t missing;
@@ -254,13 +256,13 @@ static epg_status build(epg_plan *plan, const epg_plan_options *options)
 		return epg_fail(EPG_UNSUPPORTED, "no lowering of the %s backend takes this problem:\n%s", backend->name, plan->refusals);
 	epg_status status = choose(plan, options);
 	if (!status)
-		status = backend->plan_create(plan->context->state, &plan->problem, &plan->variants[plan->chosen], &plan->state);
+		status = backend->plan_create(plan->context->state, &plan->problem, &plan->variants[plan->chosen], own_workspace, &plan->state);
 	if (!status)
 		backend->plan_info(plan->state, &plan->info);
 	return status;
 }
 
-epg_status epg_plan_create(epg_context *context, const epg_matmul_desc *desc, const epg_plan_options *options, epg_plan **out)
+epg_status epg_plan_make(epg_context *context, const epg_matmul_desc *desc, const epg_plan_options *options, bool own_workspace, epg_plan **out)
 {
 	epg_plan_options full;
 	if (!context || !out)
@@ -279,7 +281,8 @@ epg_status epg_plan_create(epg_context *context, const epg_matmul_desc *desc, co
 	}
 	epg_desc_read(desc, &plan->desc);
 	epg_problem_line(&plan->desc, plan->line, sizeof plan->line);
-	status = build(plan, &full);
+	plan->problem.sm_count = full.sm_count;
+	status = build(plan, &full, own_workspace);
 	if (status) {
 		epg_fail_context(plan->line);
 		epg_log_write(&context->log, EPG_LOG_ERROR, "plan: %s", epg_last_error());
@@ -292,6 +295,11 @@ epg_status epg_plan_create(epg_context *context, const epg_matmul_desc *desc, co
 	epg_log_write(&context->log, EPG_LOG_INFO, "plan: %s: %s, %s", plan->line, pin, plan->reason);
 	*out = plan;
 	return EPG_SUCCESS;
+}
+
+epg_status epg_plan_create(epg_context *context, const epg_matmul_desc *desc, const epg_plan_options *options, epg_plan **plan)
+{
+	return epg_plan_make(context, desc, options, true, plan);
 }
 
 void epg_plan_destroy(epg_plan *plan)

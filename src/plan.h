@@ -58,6 +58,9 @@ struct epg_plan {
 void epg_pin_print(const epg_backend *backend, const epg_variant *variant, char *text, size_t text_nbytes);
 epg_status epg_pin_parse(const epg_backend *backend, const char *text, epg_variant *variant);
 
+/* epg_plan_create, but the plan need not own its workspace: then every execution must be given one. */
+epg_status epg_plan_make(epg_context *context, const epg_matmul_desc *desc, const epg_plan_options *options, bool own_workspace, epg_plan **plan);
+
 /* Fills plan->pointers from the problem and the extents. */
 void epg_operands_prepare(epg_plan *plan);
 

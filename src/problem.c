@@ -306,8 +306,10 @@ static epg_status make_views(const epg_matmul_desc *desc, epg_problem *p)
 
 static epg_status make_span(const char *name, const epg_vector *x, const epg_problem *p, int64_t length, bool output, epg_span *span)
 {
-	if (x->type != EPG_NONE && x->type != p->d.type)
-		return epg_fail(EPG_UNSUPPORTED, "%s.type is %s, but must be D's type, %s, in this version", name, epg_type_name(x->type), epg_type_name(p->d.type));
+	int32_t type = x->type == EPG_NONE ? p->d.type : x->type;
+	if (!epg_vector_type_allowed(type, p->a.type, p->d.type))
+		return epg_fail(EPG_UNSUPPORTED, "%s.type is %s, but must be D's type, %s%s", name, epg_type_name(type), epg_type_name(p->d.type),
+			p->a.type == p->d.type ? ", or f32 where D has 16 bits" : ", or A's");
 	if (x->length != 0 && x->length != length)
 		return epg_fail(EPG_INVALID, "%s.length is %lld, but must be %lld (axis %s of a %lld×%lld D), or 0", name, (long long)x->length, (long long)length,
 			p->axis == EPG_PER_ROW ? "row" : "column", (long long)p->m, (long long)p->n);
@@ -316,7 +318,7 @@ static epg_status make_span(const char *name, const epg_vector *x, const epg_pro
 		return epg_fail(EPG_INVALID, "%s.batch_stride is %lld, but must be at least %lld", name, (long long)stride, (long long)(output ? length : 0));
 	if (!add_mul(p->batch > 0 ? p->batch - 1 : 0, stride, length, &reach) || reach > INT64_MAX / 16)
 		return epg_fail(EPG_INVALID, "%s spans more bytes than 64 bits count (batch_stride %lld)", name, (long long)stride);
-	*span = (epg_span){p->d.type, length, stride};
+	*span = (epg_span){type, length, stride};
 	return EPG_SUCCESS;
 }
 

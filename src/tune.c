@@ -108,7 +108,7 @@ static epg_status make_all(tuner *t)
 		status = epg_fail(EPG_NO_MEMORY, "no memory for %zu bytes of scratch to measure on", 2 * d);
 	for (int32_t i = 0; i < plan->nvariants && !status; i++)
 		if (plan->variants[i].cost_s <= HOPELESS_FACTOR * plan->variants[0].cost_s)
-			status = backend_of(t)->plan_create(context_of(t), &plan->problem, &plan->variants[i], &t->state[i]);
+			status = backend_of(t)->plan_create(context_of(t), &plan->problem, &plan->variants[i], false, &t->state[i]);
 	return status;
 }
 

@@ -17,9 +17,9 @@ static epg_backend faulty;
 static const void *second;
 static int fault;
 
-static epg_status plan_create(void *context, const epg_problem *problem, const epg_variant *variant, void **plan)
+static epg_status plan_create(void *context, const epg_problem *problem, const epg_variant *variant, bool own_workspace, void **plan)
 {
-	epg_status status = epg_cpu_backend.plan_create(context, problem, variant, plan);
+	epg_status status = epg_cpu_backend.plan_create(context, problem, variant, own_workspace, plan);
 	if (!status && variant->cost_s == 2)
 		second = *plan;
 	return status;

@@ -214,8 +214,10 @@ static cpu_plan plan_of(const cpu_context *context, const epg_problem *problem, 
 }
 
 /* ESTIMATE: all threads. MEASURE also tries half of them and one, PATIENT every power of two between. */
-static int32_t variants(const void *state, const epg_problem *problem, int32_t lowering, int32_t rigor, epg_variant *out, int32_t capacity)
+static int32_t variants(const void *state, const epg_problem *problem, int32_t lowering, int32_t rigor, epg_variant *out, int32_t capacity,
+	char why[EPG_WHY_NBYTES])
 {
+	(void)why;
 	const cpu_context *context = state;
 	int32_t count = 0;
 	for (int64_t threads = context->threads; threads >= 1 && count < capacity; threads = rigor == EPG_MEASURE && threads > 2 && count == 1 ? 1 : threads / 2) {
@@ -248,14 +250,14 @@ typedef struct owned_plan {
 	atomic_flag busy;
 } owned_plan;
 
-static epg_status plan_create(void *context, const epg_problem *problem, const epg_variant *variant, void **out)
+static epg_status plan_create(void *context, const epg_problem *problem, const epg_variant *variant, bool own_workspace, void **out)
 {
 	owned_plan *owned = calloc(1, sizeof *owned);
 	if (!owned)
 		return epg_fail(EPG_NO_MEMORY, "no memory for a CPU plan (%zu bytes)", sizeof *owned);
 	owned->plan = plan_of(context, problem, variant->lowering, variant->param[0]);
 	atomic_flag_clear(&owned->busy);
-	if (owned->plan.workspace_nbytes) {
+	if (own_workspace && owned->plan.workspace_nbytes) {
 		epg_status status = memory_alloc(context, owned->plan.workspace_nbytes, &owned->workspace);
 		if (status) {
 			free(owned);

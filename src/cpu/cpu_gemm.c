@@ -56,7 +56,13 @@ static bool blas_takes(const epg_view *view, const char *name, char why[EPG_WHY_
 
 bool epg_cpu_split_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
 {
-	if (p->k == 0 || (p->alpha[0] == 0 && p->alpha[1] == 0))
+	bool one_type = p->a.type == p->d.type && p->c.type == p->d.type && (!p->bias.length || p->bias.type == p->d.type)
+		&& (!p->bgrad.length || p->bgrad.type == p->d.type);
+	if (!one_type || epg_type_nbits(p->d.type) < 32) {
+		snprintf(why, EPG_WHY_NBYTES, "OpenBLAS has no product of these types");
+		return false;
+	}
+	if (p->k == 0)
 		return true;
 	return blas_takes(&p->a, p->swapped ? "b" : "a", why) && blas_takes(&p->b, p->swapped ? "a" : "b", why) && blas_takes(&p->d, "d", why);
 }
