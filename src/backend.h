@@ -20,6 +20,7 @@ typedef struct epg_services {
 	uint32_t nbytes;
 	epg_status (*fail)(epg_status status, const char *format, ...);
 	void (*log)(const void *log, int32_t level, const char *format, ...);
+	const char *(*last_error)(void);
 } epg_services;
 
 /* What a backend's context is made from. The pointers hold as long as the backend's context. */

@@ -282,6 +282,7 @@ epg_status epg_plan_make(epg_context *context, const epg_matmul_desc *desc, cons
 	epg_desc_read(desc, &plan->desc);
 	epg_problem_line(&plan->desc, plan->line, sizeof plan->line);
 	plan->problem.sm_count = full.sm_count;
+	plan->problem.workspace_limit_nbytes = full.workspace_limit_nbytes;
 	status = build(plan, &full, own_workspace);
 	if (status) {
 		epg_fail_context(plan->line);

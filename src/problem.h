@@ -27,7 +27,9 @@ typedef struct epg_span {
 typedef struct epg_problem {
 	int64_t m, n, k, batch;
 	int32_t compute, scalar, epilog, axis, flags, align_nbytes;
-	int32_t sm_count; /* of the plan's options: multiprocessors to use, 0: all */
+	/* Of the plan's options: multiprocessors to use (0: all), bytes of workspace (-1: no limit). */
+	int32_t sm_count;
+	int64_t workspace_limit_nbytes;
 	double alpha[2], beta[2];
 	bool swapped; /* the caller's A is b here, and so on */
 	epg_view a, b, c, d, aux;
