@@ -14,6 +14,11 @@
 #ifndef EPG_FN
 #define EPG_FN static inline
 #endif
+/* 2^(p + by), and x/y for y in [2^-32, 2^125]: a GPU has instructions of its own for these, two ulp each. */
+#ifndef EPG_EXP2_F32
+#define EPG_EXP2_F32(p, by) epg_exp2_f32(p, by)
+#define EPG_QUOTIENT_F32(x, y) ((x) / (y))
+#endif
 
 /* 2·√(2/π)·log2(e), and that times 0.044715. */
 #define EPG_GELU_C1 2.302208198144325
@@ -80,7 +85,7 @@ EPG_FN double epg_relu_f64(double z) { return z < 0 ? 0 : z; }
 EPG_FN float epg_gelu_f32(float z)
 {
 	float near = z > EPG_GELU_FAR_F32 ? EPG_GELU_FAR_F32 : z;
-	float p = near * ((float)-EPG_GELU_C3 * (near * near) - (float)EPG_GELU_C1), g = z / (1.0f + epg_exp2_f32(p, 0));
+	float p = near * ((float)-EPG_GELU_C3 * (near * near) - (float)EPG_GELU_C1), g = EPG_QUOTIENT_F32(z, 1.0f + EPG_EXP2_F32(p, 0.0f));
 	return p >= 128.0f ? 0.0f : g;
 }
 
@@ -99,7 +104,7 @@ EPG_FN float epg_dgelu_f32(float z)
 	const float down = 2.3283064365386963e-10f;
 	z = z > EPG_GELU_FAR_F32 ? EPG_GELU_FAR_F32 : z;
 	float square = z * z, p = z * ((float)-EPG_GELU_C3 * square - (float)EPG_GELU_C1);
-	float e = epg_exp2_f32(p, -32), r = 1.0f / (down + e), slope = z * ((float)EPG_GELU_D3 * square + (float)EPG_GELU_D1);
+	float e = EPG_EXP2_F32(p, -32.0f), r = EPG_QUOTIENT_F32(1.0f, down + e), slope = z * ((float)EPG_GELU_D3 * square + (float)EPG_GELU_D1);
 	float g = r * (slope * (e * r) + 1.0f) * down;
 	return p > 156.0f ? 0.0f : g;
 }

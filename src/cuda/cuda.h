@@ -120,7 +120,7 @@ double epg_cuda_cost_pass(const epg_cuda_context *context, double nbytes, bool s
 /* ---- cuda_plan.c ---- */
 
 extern const epg_lowering epg_cuda_lowerings[];
-extern const int32_t epg_cuda_nlowerings;
+enum { CUDA_NLOWERINGS = 4 };
 bool epg_cuda_supports(const void *context, const epg_problem *problem, int32_t lowering, char why[EPG_WHY_NBYTES]);
 int32_t epg_cuda_variants(const void *context, const epg_problem *problem, int32_t lowering, int32_t rigor, epg_variant *variants, int32_t capacity,
 	char why[EPG_WHY_NBYTES]);
@@ -129,7 +129,14 @@ epg_status epg_cuda_plan_create(void *context, const epg_problem *problem, const
 void epg_cuda_plan_destroy(void *plan);
 void epg_cuda_plan_info(const void *plan, epg_plan_info_backend *info);
 void epg_cuda_plan_explain(const void *plan, char *text, size_t text_nbytes);
+epg_cuda_context *epg_cuda_context_of(const void *plan);
+
+/* ---- cuda_run.c ---- */
+
 epg_status epg_cuda_execute(const void *plan, const epg_call *call);
+
+/* ---- cuda_backend.c: times ---- */
+
 epg_status epg_cuda_time(const void *plan, const epg_call *call, double *seconds);
 
 #endif
