@@ -11,6 +11,7 @@
 
 #include "dtype.h"
 #include "epilog.h"
+#include "half.h"
 #include "plan.h"
 
 enum { NOPERANDS = 7, MIN_ROUNDS = 3, MAX_ROUNDS = 31, DROP_FACTOR = 5 };
@@ -61,6 +62,9 @@ static void fill(int32_t type, void *data, int64_t nbytes, uint64_t *seed)
 	else if (type == EPG_F64 || type == EPG_C128)
 		for (int64_t i = 0; i < nbytes / 8; i++)
 			wide[i] = (double)(int32_t)next_random(seed) / 2147483648.0;
+	else if (type == EPG_F16 || type == EPG_BF16)
+		for (int64_t i = 0; i < nbytes / 2; i++)
+			epg_store_real(type, data, i, (double)(int32_t)next_random(seed) / 2147483648.0);
 	else if (type == EPG_BIT)
 		for (int64_t i = 0; i < nbytes; i++)
 			bytes[i] = (unsigned char)next_random(seed);
@@ -144,10 +148,10 @@ static epg_status run(tuner *t, int32_t variant, double *seconds)
  * in one of them only is an infinite difference. */
 static double difference(int32_t type, const void *x, const void *y, int64_t nbytes)
 {
-	bool narrow = type == EPG_F32 || type == EPG_C64;
+	int32_t part = type == EPG_C64 ? EPG_F32 : type == EPG_C128 ? EPG_F64 : type;
 	double worst = 0, largest = 0;
-	for (int64_t i = 0; i < nbytes / (narrow ? 4 : 8); i++) {
-		double a = narrow ? ((const float *)x)[i] : ((const double *)x)[i], b = narrow ? ((const float *)y)[i] : ((const double *)y)[i];
+	for (int64_t i = 0; i < nbytes / epg_type_nbytes(part, 1); i++) {
+		double a = epg_load_real(part, x, i), b = epg_load_real(part, y, i);
 		double apart = a == b || (isnan(a) && isnan(b)) ? 0 : fabs(a - b), size = fabs(a);
 		if (isnan(apart))
 			return INFINITY;

@@ -15,6 +15,8 @@ int64_t oracle_type_nbits(int32_t type)
 {
 	switch (type) {
 	case EPG_F32: return 32;
+	case EPG_F16: return 16;
+	case EPG_BF16: return 16;
 	case EPG_F64: return 64;
 	case EPG_C64: return 64;
 	case EPG_C128: return 128;
@@ -25,15 +27,62 @@ int64_t oracle_type_nbits(int32_t type)
 
 int oracle_type_is_complex(int32_t type) { return type == EPG_C64 || type == EPG_C128; }
 
-double oracle_roundoff(int32_t type) { return type == EPG_F32 || type == EPG_C64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2; }
+double oracle_roundoff(int32_t type)
+{
+	if (type == EPG_F16)
+		return ldexp(1, -11);
+	if (type == EPG_BF16)
+		return ldexp(1, -8);
+	return type == EPG_F32 || type == EPG_C64 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+}
+
+/* Formats of 16 bits: a sign, an exponent, 'fraction' bits; the exponent's bias is bias, its largest value means infinity or NaN. */
+typedef struct {
+	int fraction, bias;
+} small_format;
+
+static const small_format f16_format = { 10, 15 }, bf16_format = { 7, 127 };
+
+static oracle_real decode(small_format f, unsigned bits)
+{
+	int exponent = (int)(bits >> f.fraction & ((1u << (15 - f.fraction)) - 1)), last = (1 << (15 - f.fraction)) - 1;
+	oracle_real fraction = bits & ((1u << f.fraction) - 1), unit = ldexpl(1, -f.fraction), x;
+	if (exponent == last)
+		x = fraction == 0 ? (oracle_real)INFINITY : (oracle_real)NAN;
+	else
+		x = exponent == 0 ? ldexpl(fraction * unit, 1 - f.bias) : ldexpl(1 + fraction * unit, exponent - f.bias);
+	return bits & 0x8000 ? -x : x;
+}
+
+/* Counts in units of the last place of x's binade, to the nearest even count. */
+static unsigned encode(small_format f, oracle_real x)
+{
+	unsigned sign = signbit(x) ? 0x8000 : 0, last = (1u << (15 - f.fraction)) - 1;
+	if (isnan(x))
+		return sign | last << f.fraction | 1u << (f.fraction - 1);
+	if (isinf(x) || x == 0)
+		return sign | (x == 0 ? 0 : last << f.fraction);
+	int exponent = ilogbl(x) < 1 - f.bias ? 1 - f.bias : ilogbl(x);
+	long count = (long)rintl(ldexpl(fabsl(x), f.fraction - exponent)), one = 1L << f.fraction;
+	if (count == 2 * one) {
+		count = one;
+		exponent++;
+	}
+	if (exponent + f.bias >= (int)last)
+		return sign | last << f.fraction;
+	return sign | (count < one ? (unsigned)count : (unsigned)(exponent + f.bias) << f.fraction | (unsigned)(count - one));
+}
 
 oracle_num oracle_load(int32_t type, const void *base, int64_t index)
 {
 	const float *f = base;
+	const uint16_t *h = base;
 	const double *d = base;
 	const unsigned char *byte = base;
 	switch (type) {
 	case EPG_F32: return (oracle_num){ f[index], 0 };
+	case EPG_F16: return (oracle_num){ decode(f16_format, h[index]), 0 };
+	case EPG_BF16: return (oracle_num){ decode(bf16_format, h[index]), 0 };
 	case EPG_F64: return (oracle_num){ d[index], 0 };
 	case EPG_C64: return (oracle_num){ f[2 * index], f[2 * index + 1] };
 	case EPG_C128: return (oracle_num){ d[2 * index], d[2 * index + 1] };
@@ -51,9 +100,12 @@ static void store_bit(unsigned char *byte, int64_t index, int bit)
 void oracle_store(int32_t type, void *base, int64_t index, oracle_num value)
 {
 	float *f = base;
+	uint16_t *h = base;
 	double *d = base;
 	switch (type) {
 	case EPG_F32: f[index] = (float)value.re; break;
+	case EPG_F16: h[index] = (uint16_t)encode(f16_format, value.re); break;
+	case EPG_BF16: h[index] = (uint16_t)encode(bf16_format, value.re); break;
 	case EPG_F64: d[index] = (double)value.re; break;
 	case EPG_C64: f[2 * index] = (float)value.re, f[2 * index + 1] = (float)value.im; break;
 	case EPG_C128: d[2 * index] = (double)value.re, d[2 * index + 1] = (double)value.im; break;

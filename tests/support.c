@@ -54,6 +54,12 @@ int context_threads(const epg_context *context)
 }
 
 /* splitmix64: every seed is as good as any other. */
+int context_is_device(const epg_context *context)
+{
+	epg_context_info info;
+	return epg_context_get_info(context, &info, sizeof info) == EPG_SUCCESS && strcmp(info.backend, "cpu") != 0;
+}
+
 uint64_t next_random(uint64_t *state)
 {
 	uint64_t x = *state += 0x9e3779b97f4a7c15u;
@@ -358,6 +364,7 @@ epg_status problem_execute(epg_context *context, problem *p, const char *pin)
 	epg_status status = EPG_SUCCESS;
 	if (!p->context)
 		p->context = context; /* the device memory will be of this one */
+	p->on_device = context_is_device(context);
 	snprintf(p->options.pin, sizeof p->options.pin, "%s", pin ? pin : "");
 	for (int which = 0; which < OPERANDS && !status; which++)
 		status = upload(context, p, which);

@@ -46,6 +46,7 @@ typedef struct {
 	operand x[OPERANDS];
 	oracle_result want;
 	epg_context *context; /* that the device memory belongs to */
+	int on_device;        /* the context is not the CPU's */
 	int complaints;       /* diagnostics printed for this problem */
 } problem;
 
@@ -87,6 +88,7 @@ epg_context *test_context(int threads, const char **why);
 /* What main returns then: the program is skipped where the backend is absent, and fails for any other reason. */
 int without_context(const char *why);
 int context_threads(const epg_context *context);
+int context_is_device(const epg_context *context);
 
 uint64_t next_random(uint64_t *state);
 int random_below(uint64_t *state, int limit);

@@ -197,7 +197,7 @@ static void check_zero_sizes(epg_context *context)
 
 static void check_types(epg_context *context)
 {
-	const int32_t refused[][2] = { { EPG_F16, EPG_F32 }, { EPG_F32, EPG_BF16 }, { EPG_F32, EPG_S8 }, { EPG_E4M3, EPG_F32 }, { EPG_F32, EPG_E2M1 }, { EPG_C64, EPG_F32 } };
+	const int32_t refused[][2] = { { EPG_F16, EPG_S8 }, { EPG_F32, EPG_UE8M0 }, { EPG_F32, EPG_S8 }, { EPG_E4M3, EPG_F32 }, { EPG_F32, EPG_E2M1 }, { EPG_C64, EPG_F32 } };
 	for (int i = 0; i < COUNT(refused); i++) {
 		stored f = layout_of(refused[i][0], EPG_COL, EPG_OP_N, 4, 4, EPG_TIGHT, EPG_TIGHT), t = layout_of(refused[i][1], EPG_COL, EPG_OP_N, 4, 4, EPG_TIGHT, EPG_TIGHT);
 		memset(to, GUARD, sizeof to);

@@ -287,13 +287,14 @@ static void plan_explain(const void *state, char *text, size_t text_nbytes)
 {
 	const cpu_plan *plan = &((const owned_plan *)state)->plan;
 	const cpu_blas_facts *blas = epg_cpu_blas();
+	const char *tf32 = plan->problem.compute == EPG_COMPUTE_TF32 ? "tf32 is computed in f32 on the CPU\n" : "";
 	if (plan->lowering == CPU_REFERENCE)
-		snprintf(text, text_nbytes, "plain loops on %d threads, accumulated in double, one rounding\n", plan->threads);
+		snprintf(text, text_nbytes, "%splain loops on %d threads, accumulated in double, one rounding\n", tf32, plan->threads);
 	else
 		snprintf(text, text_nbytes,
-			"product: %s (%s, core type %s), one thread a call, on tiles of %lld×%lld of D shared out to %d threads\n"
+			"%sproduct: %s (%s, core type %s), one thread a call, on tiles of %lld×%lld of D shared out to %d threads\n"
 			"epilog: one pass over each tile, instruction set %s; D is rounded once by the product and once by the pass\n",
-			blas->version, blas->flavour, blas->core, (long long)plan->tile_m, (long long)plan->tile_n, plan->threads, plan->context->pass->isa);
+			tf32, blas->version, blas->flavour, blas->core, (long long)plan->tile_m, (long long)plan->tile_n, plan->threads, plan->context->pass->isa);
 }
 
 typedef epg_status execute_fn(const cpu_plan *plan, const epg_call *call, void *workspace);

@@ -11,6 +11,7 @@
 
 #include "../dtype.h"
 #include "../epilog.h"
+#include "../half.h"
 
 /* Work (multiply-adds, a pass counted as PASS_WORK of them for each element) below which a tile is not split: about 5 us on
  * one core, where waking a team costs about 1 us. */
@@ -236,13 +237,10 @@ static void share_out(const split_job *job, int64_t tasks, void (*each)(const sp
 void epg_cpu_sum_finish(int32_t type, void *gradient, bool accumulate, const double *sums, int64_t chunks, int64_t length)
 {
 	for (int64_t i = 0; i < length; i++) {
-		double old = !accumulate ? 0 : type == EPG_F32 ? ((float *)gradient)[i] : ((double *)gradient)[i], sum = 0;
+		double old = accumulate ? epg_load_real(type, gradient, i) : 0, sum = 0;
 		for (int64_t c = 0; c < chunks; c++)
 			sum += sums[c * length + i];
-		if (type == EPG_F32)
-			((float *)gradient)[i] = (float)(sum + old);
-		else
-			((double *)gradient)[i] = sum + old;
+		epg_store_real(type, gradient, i, sum + old);
 	}
 }
 

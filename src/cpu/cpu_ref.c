@@ -7,6 +7,7 @@
 
 #include "../dtype.h"
 #include "../epilog.h"
+#include "../half.h"
 #include "cpu.h"
 
 typedef struct value { double re, im; } value;
@@ -27,26 +28,19 @@ static int64_t index_of(const epg_view *view, int64_t i, int64_t j)
 
 static value load(int32_t type, const void *base, int64_t index)
 {
-	const float *narrow = base;
-	const double *wide = base;
-	switch (type) {
-	case EPG_F32: return (value){narrow[index], 0};
-	case EPG_F64: return (value){wide[index], 0};
-	case EPG_C64: return (value){narrow[2 * index], narrow[2 * index + 1]};
-	default: return (value){wide[2 * index], wide[2 * index + 1]};
-	}
+	int32_t part = type == EPG_C64 ? EPG_F32 : EPG_F64;
+	if (!epg_type_complex(type))
+		return (value){epg_load_real(type, base, index), 0};
+	return (value){epg_load_real(part, base, 2 * index), epg_load_real(part, base, 2 * index + 1)};
 }
 
 static void store(int32_t type, void *base, int64_t index, value x)
 {
-	float *narrow = base;
-	double *wide = base;
-	switch (type) {
-	case EPG_F32: narrow[index] = (float)x.re; break;
-	case EPG_F64: wide[index] = x.re; break;
-	case EPG_C64: narrow[2 * index] = (float)x.re, narrow[2 * index + 1] = (float)x.im; break;
-	default: wide[2 * index] = x.re, wide[2 * index + 1] = x.im; break;
-	}
+	bool pair = epg_type_complex(type);
+	int32_t part = type == EPG_C64 ? EPG_F32 : type == EPG_C128 ? EPG_F64 : type;
+	epg_store_real(part, base, pair ? 2 * index : index, x.re);
+	if (pair)
+		epg_store_real(part, base, 2 * index + 1, x.im);
 }
 
 static value load_view(const epg_view *view, const void *base, int64_t i, int64_t j)
