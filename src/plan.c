@@ -97,11 +97,12 @@ static void collect(epg_plan *plan, const epg_plan_options *options, int64_t *le
 	for (int32_t l = 0; l < backend->nlowerings; l++) {
 		char why[EPG_WHY_NBYTES] = "";
 		epg_variant found[EPG_MAX_VARIANTS];
+		int32_t room = EPG_MAX_VARIANTS - plan->nvariants, share = EPG_MAX_VARIANTS / backend->nlowerings; /* no lowering crowds another out */
 		if (!backend->supports(plan->context->state, &plan->problem, l, why)) {
 			refuse(plan, backend->lowerings[l].name, why);
 			continue;
 		}
-		int32_t count = backend->variants(plan->context->state, &plan->problem, l, options->rigor, found, EPG_MAX_VARIANTS - plan->nvariants, why);
+		int32_t count = backend->variants(plan->context->state, &plan->problem, l, options->rigor, found, room < share ? room : share, why);
 		if (count == 0 && why[0])
 			refuse(plan, backend->lowerings[l].name, why);
 		for (int32_t i = 0; i < count; i++) {
@@ -171,7 +172,7 @@ static epg_status choose_measured(epg_plan *plan, int32_t rigor)
 		return status;
 	epg_pin_print(context->backend, &plan->variants[plan->chosen], pin, sizeof pin);
 	pthread_mutex_lock(&context->wisdom_lock);
-	status = epg_wisdom_add(&context->wisdom, plan->line, pin);
+	status = plan->problem.sm_count == 0 ? epg_wisdom_add(&context->wisdom, plan->line, pin) : EPG_SUCCESS; /* the line does not tell it */
 	pthread_mutex_unlock(&context->wisdom_lock);
 	return status;
 }
@@ -185,7 +186,7 @@ static epg_status choose(epg_plan *plan, const epg_plan_options *options)
 		return choose_pinned(plan, options->pin, options);
 	}
 	snprintf(plan->reason, sizeof plan->reason, "the best estimate");
-	if (choose_wise(plan, options))
+	if (options->sm_count == 0 && choose_wise(plan, options))
 		return EPG_SUCCESS;
 	if (options->rigor == EPG_ESTIMATE || plan->problem.flags & EPG_DETERMINISTIC || plan->nvariants < 2 || plan->problem.batch == 0)
 		return EPG_SUCCESS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * MEASURE and PATIENT: the candidates run on scratch operands with random data, in shuffled order, round after round, until
- * the time is up; the median counts. A candidate whose D differs from the estimate's is refused; the estimate's choice keeps
- * its place unless another is faster by more than the margin. */
+ * the time is up; the median counts. A candidate whose outputs differ from those of the estimate's choice is refused, and so is one that
+ * the device fails; the estimate's choice keeps its place unless another is faster by more than the margin. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,12 @@ typedef struct tuner {
 	void *state[EPG_MAX_VARIANTS]; /* NULL: out of the race */
 	double seconds[EPG_MAX_VARIANTS][MAX_ROUNDS];
 	int32_t rounds[EPG_MAX_VARIANTS];
-	void *expected, *got;          /* D of the estimate's choice and of another, on the host */
+	void *scalars;                 /* alpha and, 16 bytes further, beta on the device; NULL unless executions read them there */
+	void *expected[NOPERANDS], *got; /* outputs of the estimate's choice, and one of another, on the host */
 } tuner;
+
+/* So much of each output, from its beginning, is compared. */
+static const int64_t compared_nbytes = 64 << 20;
 
 static const epg_backend *backend_of(const tuner *t) { return t->plan->context->backend; }
 static void *context_of(const tuner *t) { return t->plan->context->state; }
@@ -93,47 +97,128 @@ static epg_status make_operand(tuner *t, int operand, uint64_t *seed)
 	return status == EPG_NO_MEMORY ? epg_fail(EPG_NO_MEMORY, "no memory for %lld bytes of scratch to measure on", (long long)nbytes) : status;
 }
 
-static epg_status make_all(tuner *t)
+/* Outputs are D, an aux that is not read, and the gradient. */
+static int64_t output_nbytes(const tuner *t, int operand)
 {
 	const epg_plan *plan = t->plan;
-	uint64_t seed = 88172645463325252u;
-	size_t workspace = 0, d = (size_t)plan->extent_nbytes[EPG_OPERAND_D];
+	bool output = operand == EPG_OPERAND_D || operand == EPG_OPERAND_BGRAD || (operand == EPG_OPERAND_AUX && epg_epilog_aux_out(plan->problem.epilog));
+	int64_t nbytes = output ? plan->extent_nbytes[operand] : 0;
+	return nbytes < compared_nbytes ? nbytes : compared_nbytes;
+}
+
+static epg_status make_images(tuner *t)
+{
+	int64_t most = 1;
 	for (int operand = 0; operand < NOPERANDS; operand++) {
-		epg_status status = make_operand(t, operand, &seed);
-		if (status)
-			return status;
+		int64_t nbytes = output_nbytes(t, operand);
+		most = nbytes > most ? nbytes : most;
+		t->expected[operand] = malloc((size_t)nbytes + 1);
+		if (!t->expected[operand])
+			return epg_fail(EPG_NO_MEMORY, "no memory for %lld bytes of scratch to measure on", (long long)nbytes);
 	}
+	t->got = malloc((size_t)most);
+	return t->got ? EPG_SUCCESS : epg_fail(EPG_NO_MEMORY, "no memory for %lld bytes of scratch to measure on", (long long)most);
+}
+
+static epg_status make_workspace(tuner *t)
+{
+	const epg_plan *plan = t->plan;
+	size_t nbytes = 0;
 	for (int32_t i = 0; i < plan->nvariants; i++)
-		workspace = plan->variants[i].workspace_nbytes > workspace ? plan->variants[i].workspace_nbytes : workspace;
-	epg_status status = workspace ? backend_of(t)->alloc(context_of(t), workspace, &t->workspace) : EPG_SUCCESS;
-	t->expected = malloc(d + 1);
-	t->got = malloc(d + 1);
-	if (!status && (!t->expected || !t->got))
-		status = epg_fail(EPG_NO_MEMORY, "no memory for %zu bytes of scratch to measure on", 2 * d);
-	for (int32_t i = 0; i < plan->nvariants && !status; i++)
-		if (plan->variants[i].cost_s <= HOPELESS_FACTOR * plan->variants[0].cost_s)
-			status = backend_of(t)->plan_create(context_of(t), &plan->problem, &plan->variants[i], false, &t->state[i]);
-	return status;
+		nbytes = plan->variants[i].workspace_nbytes > nbytes ? plan->variants[i].workspace_nbytes : nbytes;
+	return nbytes ? backend_of(t)->alloc(context_of(t), nbytes, &t->workspace) : EPG_SUCCESS;
+}
+
+static epg_status make_scalars(tuner *t)
+{
+	const epg_problem *p = &t->plan->problem;
+	int32_t part = p->scalar == EPG_F32 || p->scalar == EPG_C64 ? EPG_F32 : EPG_F64;
+	double image[4] = {0};
+	if (!(p->flags & EPG_SCALARS_ON_DEVICE) || backend_of(t)->host_memory)
+		return EPG_SUCCESS;
+	for (int i = 0; i < 2; i++) {
+		epg_store_real(part, image, i, p->alpha[i]);
+		epg_store_real(part, image + 2, i, p->beta[i]);
+	}
+	epg_status status = backend_of(t)->alloc(context_of(t), sizeof image, &t->scalars);
+	return status ? status : backend_of(t)->upload(context_of(t), t->scalars, image, sizeof image, NULL);
+}
+
+/* Takes a candidate out of the race, with the reason; the last one stays. */
+static void drop(tuner *t, int32_t i, const char *why)
+{
+	epg_plan *plan = t->plan;
+	epg_text out = {plan->refusals, sizeof plan->refusals, strlen(plan->refusals)};
+	epg_text_add(&out, "  candidate %d: %s\n", i, why);
+	if (t->state[i])
+		backend_of(t)->plan_destroy(t->state[i]);
+	t->state[i] = NULL;
+}
+
+/* A candidate that the vendor refuses or fails is out; only the first must work. */
+static bool only_out(int32_t i, epg_status status)
+{
+	return i > 0 && (status == EPG_UNSUPPORTED || status == EPG_DEVICE_ERROR);
+}
+
+static epg_status make_states(tuner *t)
+{
+	epg_plan *plan = t->plan;
+	for (int32_t i = 0; i < plan->nvariants; i++) {
+		if (plan->variants[i].cost_s > HOPELESS_FACTOR * plan->variants[0].cost_s)
+			continue;
+		epg_status status = backend_of(t)->plan_create(context_of(t), &plan->problem, &plan->variants[i], false, &t->state[i]);
+		if (status && !only_out(i, status))
+			return status;
+		if (status)
+			drop(t, i, epg_last_error());
+	}
+	return EPG_SUCCESS;
+}
+
+static epg_status make_all(tuner *t)
+{
+	uint64_t seed = 88172645463325252u;
+	epg_status status = EPG_SUCCESS;
+	for (int operand = 0; operand < NOPERANDS && !status; operand++)
+		status = make_operand(t, operand, &seed);
+	if (!status)
+		status = make_workspace(t);
+	if (!status)
+		status = make_scalars(t);
+	if (!status)
+		status = make_images(t);
+	return status ? status : make_states(t);
 }
 
 static void release_all(tuner *t)
 {
-	for (int operand = 0; operand < NOPERANDS; operand++)
+	for (int operand = 0; operand < NOPERANDS; operand++) {
 		backend_of(t)->release(context_of(t), t->memory[operand]);
+		free(t->expected[operand]);
+	}
 	backend_of(t)->release(context_of(t), t->workspace);
+	backend_of(t)->release(context_of(t), t->scalars);
 	for (int32_t i = 0; i < t->plan->nvariants; i++)
 		if (t->state[i])
 			backend_of(t)->plan_destroy(t->state[i]);
-	free(t->expected);
 	free(t->got);
 }
 
-static epg_status run(tuner *t, int32_t variant, double *seconds)
+static epg_call call_of(const tuner *t, int32_t variant)
 {
 	const epg_problem *p = &t->plan->problem;
-	epg_call call = {.x = {.size = sizeof call.x, .a = t->memory[0], .b = t->memory[1], .c = t->memory[2], .d = t->memory[3], .aux = t->memory[4],
-		.bias = t->memory[5], .bgrad = t->memory[6], .workspace = t->workspace, .workspace_nbytes = t->plan->variants[variant].workspace_nbytes},
-		.alpha = {p->alpha[0], p->alpha[1]}, .beta = {p->beta[0], p->beta[1]}};
+	return (epg_call){.x = {.size = sizeof(epg_operands), .a = t->memory[0], .b = t->memory[1], .c = t->memory[2], .d = t->memory[3], .aux = t->memory[4],
+		.bias = t->memory[5], .bgrad = t->memory[6], .alpha = t->scalars, .beta = t->scalars ? (char *)t->scalars + 16 : NULL, .workspace = t->workspace,
+		.workspace_nbytes = t->plan->variants[variant].workspace_nbytes}, .alpha = {p->alpha[0], p->alpha[1]}, .beta = {p->beta[0], p->beta[1]}};
+}
+
+/* Runs a candidate to its end, by the backend's clock if it has one. */
+static epg_status run(tuner *t, int32_t variant, double *seconds)
+{
+	epg_call call = call_of(t, variant);
+	if (backend_of(t)->time)
+		return backend_of(t)->time(t->state[variant], &call, seconds);
 	double begin = now();
 	epg_status status = backend_of(t)->execute(t->state[variant], &call);
 	if (!status)
@@ -161,42 +246,71 @@ static double difference(int32_t type, const void *x, const void *y, int64_t nby
 	return largest > 0 ? worst / largest : worst;
 }
 
-/* The D of one execution, on the host. Before, the memory gets the same random data each time: D of the variant before would
- * make one that writes nothing look right. */
-static epg_status warm_up(tuner *t, int32_t i, void *d, size_t nbytes)
+/* Every candidate begins with the same random outputs: those of the one before would make one that writes nothing look right, and a
+ * gradient may be added to. */
+static epg_status reset_outputs(tuner *t)
 {
-	void *memory = t->memory[EPG_OPERAND_D];
-	uint64_t seed = 1181783497276652981u;
-	double seconds;
 	epg_status status = EPG_SUCCESS;
-	fill(t->plan->problem.d.type, d, (int64_t)nbytes, &seed);
-	if (nbytes > 0)
-		status = backend_of(t)->upload(context_of(t), memory, d, nbytes, NULL);
-	if (!status)
-		status = run(t, i, &seconds);
-	if (!status && nbytes > 0)
-		status = backend_of(t)->download(context_of(t), d, memory, nbytes, NULL);
+	for (int operand = 0; operand < NOPERANDS && !status; operand++) {
+		int64_t nbytes = output_nbytes(t, operand);
+		uint64_t seed = 1181783497276652981u;
+		fill(type_of(&t->plan->problem, operand), t->got, nbytes, &seed);
+		if (nbytes > 0)
+			status = backend_of(t)->upload(context_of(t), t->memory[operand], t->got, (size_t)nbytes, NULL);
+	}
 	return status;
 }
 
-/* Warms a variant up; one that computes something else than the first is out. */
+/* How far outputs may be apart, in terms of the largest value: rounding of D's type, and of sums. */
+static double allowed(int32_t type)
+{
+	return type == EPG_F64 || type == EPG_C128 ? 1e-9 : type == EPG_F16 || type == EPG_BF16 ? 3e-2 : type == EPG_BIT ? 1e-3 : 2e-3;
+}
+
+/* The share of mask bits that differ: z near 0 may fall on either side. */
+static double bit_difference(const unsigned char *x, const unsigned char *y, int64_t nbytes)
+{
+	int64_t differing = 0;
+	for (int64_t i = 0; i < nbytes; i++)
+		differing += __builtin_popcount(x[i] ^ y[i]);
+	return (double)differing / (8 * (double)nbytes);
+}
+
+/* Fetches an output; *apart is how far it is from that of the first. */
+static epg_status compare_output(tuner *t, int32_t i, int operand, double *apart)
+{
+	int32_t type = type_of(&t->plan->problem, operand);
+	int64_t nbytes = output_nbytes(t, operand);
+	void *image = i == 0 ? t->expected[operand] : t->got;
+	epg_status status = nbytes > 0 ? backend_of(t)->download(context_of(t), image, t->memory[operand], (size_t)nbytes, NULL) : EPG_SUCCESS;
+	*apart = status || i == 0 || nbytes == 0 ? 0 : type == EPG_BIT ? bit_difference(t->expected[operand], image, nbytes)
+		: difference(type, t->expected[operand], image, nbytes);
+	return status;
+}
+
+/* Warms a variant up; one that computes something else than the first, or fails, is out. */
 static epg_status check_variant(tuner *t, int32_t i)
 {
-	epg_plan *plan = t->plan;
-	int32_t type = plan->problem.d.type;
-	int64_t nbytes = plan->extent_nbytes[EPG_OPERAND_D];
-	double bound = type == EPG_F64 || type == EPG_C128 ? 1e-9 : 1e-3;
-	epg_status status = warm_up(t, i, i == 0 ? t->expected : t->got, (size_t)nbytes);
-	if (status || i == 0)
-		return status;
-	double apart = difference(type, t->expected, t->got, nbytes);
-	if (!(apart <= bound)) {
-		epg_text out = {plan->refusals, sizeof plan->refusals, strlen(plan->refusals)};
-		epg_text_add(&out, "  candidate %d: its D differs by %.3g from the estimate's choice\n", i, apart);
-		backend_of(t)->plan_destroy(t->state[i]);
-		t->state[i] = NULL;
+	static const char *const names[NOPERANDS] = {"a", "b", "c", "D", "aux", "bias", "gradient"};
+	double seconds, apart;
+	char why[128];
+	epg_status status = reset_outputs(t);
+	if (!status) {
+		status = run(t, i, &seconds);
+		if (only_out(i, status)) {
+			drop(t, i, epg_last_error());
+			return EPG_SUCCESS;
+		}
 	}
-	return EPG_SUCCESS;
+	for (int operand = EPG_OPERAND_D; operand < NOPERANDS && !status; operand++) {
+		status = compare_output(t, i, operand, &apart);
+		if (!status && !(apart <= allowed(type_of(&t->plan->problem, operand)))) {
+			snprintf(why, sizeof why, "its %s differs by %.3g from the estimate's choice", names[operand], apart);
+			drop(t, i, why);
+			break;
+		}
+	}
+	return status;
 }
 
 /* ---- Timing ---- */
