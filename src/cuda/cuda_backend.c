@@ -139,8 +139,8 @@ static epg_status context_create(const epg_backend_options *options, void **out)
 	const epg_cuda_lt *lt = epg_cuda_lt_open(why, sizeof why);
 	if (!lt)
 		return epg_cuda_fail(EPG_NO_BACKEND, "backend cuda is not there: %s", why);
-	if (options->threads != 0)
-		return epg_cuda_fail(EPG_INVALID, "options.threads is %d, but must be 0 for the cuda backend", options->threads);
+	if (options->threads < 0)
+		return epg_cuda_fail(EPG_INVALID, "options.threads is %d, but must be 0 or more (it has no effect on CUDA)", options->threads);
 	epg_status status = check_device(options->device);
 	if (status)
 		return status;
