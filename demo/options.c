@@ -27,16 +27,17 @@ static const char help[] =
 	"  --seed N         of the first weights and the order of the pictures (default: 1)\n"
 	"  --threads N      CPU threads (default: the library's choice)\n"
 	"  --out DIR        where curves.svg and predictions.svg go (default: the current directory)\n"
+	"  --losses FILE    write the loss of each mini-batch to FILE, one a line: backends can be compared\n"
 	"  --check          instead of training, check the gradients: against finite differences, and micro-batches against\n"
 	"                   the whole batch; the exit status is 0 only when all are right\n"
 	"  --quiet          print the result alone\n"
 	"  --help           print this\n";
 
-enum { BACKEND = 1, DATA, EPOCHS, BATCH, RATE, MOMENTUM, TYPE, SEED, THREADS, OUT, CHECK, QUIET, HELP };
+enum { BACKEND = 1, DATA, EPOCHS, BATCH, RATE, MOMENTUM, TYPE, SEED, THREADS, OUT, LOSSES, CHECK, QUIET, HELP };
 
 static const struct option table[] = {{"backend", 1, NULL, BACKEND}, {"data", 1, NULL, DATA}, {"epochs", 1, NULL, EPOCHS},
 	{"batch", 1, NULL, BATCH}, {"lr", 1, NULL, RATE}, {"momentum", 1, NULL, MOMENTUM}, {"type", 1, NULL, TYPE},
-	{"seed", 1, NULL, SEED}, {"threads", 1, NULL, THREADS}, {"out", 1, NULL, OUT}, {"check", 0, NULL, CHECK},
+	{"seed", 1, NULL, SEED}, {"threads", 1, NULL, THREADS}, {"out", 1, NULL, OUT}, {"losses", 1, NULL, LOSSES}, {"check", 0, NULL, CHECK},
 	{"quiet", 0, NULL, QUIET}, {"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
 
 static _Noreturn void refuse(const char *name, const char *text, const char *wanted)
@@ -93,6 +94,7 @@ static void read_one(options *o, int which)
 	case SEED: o->seed = (uint64_t)integer("seed", optarg, 0, INT64_MAX); break;
 	case THREADS: o->threads = integer("threads", optarg, 0, 4096); break;
 	case OUT: o->out = optarg; break;
+	case LOSSES: o->losses = optarg; break;
 	case CHECK: o->check = 1; break;
 	case QUIET: o->quiet = 1; break;
 	case HELP: fputs(help, stdout); exit(0);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef struct options {
-	const char *backend, *data, *out;
+	const char *backend, *data, *out, *losses; /* losses NULL: none */
 	int64_t epochs, batch, threads;
 	uint64_t seed;
 	double rate, momentum;

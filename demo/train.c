@@ -34,6 +34,7 @@ typedef struct training {
 	uint8_t *labels, *predicted;
 	float *certainty;
 	uint64_t random;
+	FILE *losses;   /* of each mini-batch, or NULL */
 	double shown;   /* when the bar was last drawn */
 } training;
 
@@ -121,6 +122,8 @@ static void train_epoch(training *t, int64_t index)
 		network_step(t->net, t->o->rate * (1 - progress));
 		sum.loss += score.loss;
 		sum.correct += score.correct;
+		if (t->losses)
+			fprintf(t->losses, "%.9g\n", score.loss / (double)n);
 		draw_bar(t, index, first + n, began);
 	}
 	must(epg_synchronize(t->net->context, NULL));
@@ -202,6 +205,11 @@ static int train(const options *o, epg_context *context, const dataset *set, con
 	training t = begin(o, context, set);
 	const double began = now();
 	char subtitle[512];
+	if (o->losses && !(t.losses = fopen(o->losses, "w"))) {
+		perror(o->losses);
+		end(&t);
+		return 0;
+	}
 	for (int64_t index = 0; index < o->epochs; index++) {
 		train_epoch(&t, index);
 		test_epoch(&t, index);
@@ -213,7 +221,11 @@ static int train(const options *o, epg_context *context, const dataset *set, con
 	snprintf(subtitle, sizeof subtitle, "%lld-%d-%lld network, mini-batches of %lld, momentum %g, learning rate from %g to 0 · %s · %.1f s",
 		(long long)set->pixels, HIDDEN, (long long)set->classes, (long long)o->batch, o->momentum, o->rate, machine, seconds);
 	int good = isfinite(last->train_loss) && isfinite(last->test_loss);
-	if (!good)
+	if (t.losses && fclose(t.losses)) {
+		perror(o->losses);
+		good = 0;
+	}
+	if (!isfinite(last->train_loss) || !isfinite(last->test_loss))
 		fputs("The training diverged: the loss is not finite. A smaller --lr helps.\n", stderr);
 	good &= draw_figures(&t, subtitle);
 	end(&t);

@@ -115,6 +115,8 @@ epg_status epg_cuda_gemm_run(const epg_cuda_context *context, const epg_cuda_gem
 /* ---- cuda_cost.c: estimates in seconds ---- */
 
 double epg_cuda_cost_gemm(const epg_cuda_context *context, const epg_problem *problem, int32_t vendor_epilog);
+/* The factor of the vendor's proposal number i against its best, by what was seen of epilogs and tiles. */
+double epg_cuda_cost_of_algo(const epg_cuda_form *form, const epg_cuda_algo *algo, int32_t i);
 double epg_cuda_cost_pass(const epg_cuda_context *context, double nbytes, bool sums);
 
 /* ---- cuda_plan.c ---- */

@@ -275,6 +275,7 @@ static scalar scalar_of(int32_t type, const double value[2])
 	return (scalar){.f64 = {value[0], value[1]}};
 }
 
+/* Where there is no C to read, D stands for it, with D's layout: the vendor wants that of both to be the same in place. */
 epg_status epg_cuda_gemm_run(const epg_cuda_context *context, const epg_cuda_gemm *g, const epg_cuda_gemm_call *call)
 {
 	const epg_cuda_lt *lt = context->lt;
@@ -292,7 +293,7 @@ epg_status epg_cuda_gemm_run(const epg_cuda_context *context, const epg_cuda_gem
 		beta = scalar_of(g->scalar, call->beta);
 	}
 	error = lt->cublasLtMatmul(context->handle, &desc, g->scalars_on_device ? call->alpha_device : &alpha, call->a, (cublasLtMatrixLayout_t)&g->a, call->b,
-		(cublasLtMatrixLayout_t)&g->b, g->scalars_on_device ? call->beta_device : &beta, call->c ? call->c : call->d, (cublasLtMatrixLayout_t)&g->c, call->d,
-		(cublasLtMatrixLayout_t)&g->d, &g->algo, call->workspace, g->workspace_nbytes, call->stream);
+		(cublasLtMatrixLayout_t)&g->b, g->scalars_on_device ? call->beta_device : &beta, call->c ? call->c : call->d,
+		(cublasLtMatrixLayout_t)(call->c ? &g->c : &g->d), call->d, (cublasLtMatrixLayout_t)&g->d, &g->algo, call->workspace, g->workspace_nbytes, call->stream);
 	return epg_cuda_check_lt(lt, error, "cublasLtMatmul");
 }

@@ -16,6 +16,9 @@
 
 enum { FUSED, SPLIT, PAD, PASS };
 
+/* So many algorithms are asked of the vendor; an H200 has about eight for a problem. */
+enum { PROPOSALS = 16 };
+
 const epg_lowering epg_cuda_lowerings[CUDA_NLOWERINGS] = {
 	[FUSED] = {"fused", {EPG_CUDA_ALGO_NAMES, NULL}},
 	[SPLIT] = {"split", {EPG_CUDA_ALGO_NAMES, NULL}},
@@ -24,7 +27,7 @@ const epg_lowering epg_cuda_lowerings[CUDA_NLOWERINGS] = {
 };
 
 /* Most bytes of vendor's workspace (its own advice from compute capability 9 on), and of products that wait for their pass. */
-static const int64_t vendor_limit = 32 << 20, apart_limit = 64 << 20, safe_apart_limit = 8 << 20;
+static const int64_t vendor_limit = 32 << 20, safe_vendor_limit = 1 << 20, apart_limit = 64 << 20, safe_apart_limit = 8 << 20;
 /* Lines from this length on are computed wrongly by cuBLASLt 13.1. */
 static const int64_t line_limit_nbytes = (int64_t)1 << 31;
 
@@ -89,6 +92,8 @@ static bool takes_epilog(const epg_problem *p, char *why)
 		return refuse(why, "d.ld spans 2^31 bytes or more");
 	if (epg_type_complex(p->d.type) && p->epilog != EPG_EPILOG_DEFAULT)
 		return refuse(why, "cuBLASLt has no epilogs for complex types");
+	if (p->compute == EPG_COMPUTE_F64 && epg_epilog_act(p->epilog) == EPG_ACT_GELU)
+		return refuse(why, "cuBLASLt's GELU is good to nine digits only in f64");
 	if (p->epilog & (EPG_BIAS | EPG_BGRAD) && !per_row)
 		return refuse(why, "cuBLASLt has the bias and its gradient along the contiguous dimension of D only");
 	if ((p->epilog & EPG_BIAS && !takes_vector(p, &p->bias)) || (epg_epilog_bgrad(p->epilog) && !takes_vector(p, &p->bgrad)))
@@ -165,7 +170,7 @@ static void share_work(const epg_problem *p, bool whole, bool safe, epg_cuda_rec
 		r->apart = true;
 	else if (is_half(p->d.type) && bias)
 		r->vendor_epilog = EPG_EPILOG_BIAS;
-	r->apart = r->apart || (safe && aux_may_be_d(p)) || !same_line_limit(vendor_ld(&p->d), p->d.type);
+	r->apart = r->apart || (safe && (aux_may_be_d(p) || epg_type_complex(p->d.type))) || !same_line_limit(vendor_ld(&p->d), p->d.type);
 	r->pass = r->pass || r->apart;
 	r->c_in_pass = r->apart || !c_taken;
 	r->z_type = is_half(p->d.type) ? EPG_F32 : p->d.type;
@@ -258,8 +263,12 @@ static epg_cuda_recipe recipe_of(const epg_cuda_context *context, const epg_prob
 		r.alignment = (uint32_t)p->align_nbytes;
 	if (p->workspace_limit_nbytes >= 0 && p->workspace_limit_nbytes < limit)
 		limit = p->workspace_limit_nbytes;
-	r.copy_a = pad && (!takes_operand(&p->a) || !aligned_lines(&p->a, p->batch));
-	r.copy_b = pad && (!takes_operand(&p->b) || !aligned_lines(&p->b, p->batch));
+	/* Of complex types the vendor wants more alignment than their parts have: nothing unaligned reaches it. */
+	bool copy_all = safe && epg_type_complex(p->a.type);
+	r.copy_a = copy_all || (pad && (!takes_operand(&p->a) || !aligned_lines(&p->a, p->batch)));
+	r.copy_b = copy_all || (pad && (!takes_operand(&p->b) || !aligned_lines(&p->b, p->batch)));
+	if (copy_all)
+		r.alignment = 16;
 	share_work(p, whole, safe, &r);
 	choose_chunks(p, limit, &r);
 	/* Chunks begin at columns of B that only aligned lines keep aligned. */
@@ -307,10 +316,10 @@ static epg_cuda_form form_of(const epg_problem *p, const epg_cuda_recipe *r, int
 }
 
 /* Bytes that the vendor may use: what the plan's limit leaves. */
-static size_t vendor_nbytes(const epg_problem *p, const epg_cuda_recipe *r)
+static size_t vendor_nbytes(const epg_problem *p, const epg_cuda_recipe *r, bool safe)
 {
-	int64_t limit = p->workspace_limit_nbytes, left = limit < 0 ? vendor_limit : limit - (int64_t)r->vendor_at;
-	return left < 0 ? 0 : (size_t)(left < vendor_limit ? left : vendor_limit);
+	int64_t limit = p->workspace_limit_nbytes, most = safe ? safe_vendor_limit : vendor_limit, left = limit < 0 ? most : limit - (int64_t)r->vendor_at;
+	return left < 0 ? 0 : (size_t)(left < most ? left : most);
 }
 
 /* The number of columns or items of the last chunk, where it differs from the others; else 0. */
@@ -359,7 +368,7 @@ static size_t plan_nbytes(const epg_cuda_context *context, const epg_problem *p,
 	if (has_product(p)) {
 		epg_cuda_recipe safe = recipe_of(context, p, pad, false, true);
 		if (safe_fits(p, &safe))
-			nbytes = max_size(nbytes, safe.nbytes);
+			nbytes = max_size(nbytes, safe.vendor_at + vendor_nbytes(p, &safe, true));
 	}
 	return max_size(nbytes, bare.nbytes);
 }
@@ -381,23 +390,38 @@ static double recipe_s(const epg_cuda_context *context, const epg_problem *p, co
 	return s;
 }
 
-static int32_t variants_of(const epg_cuda_context *context, const epg_problem *p, int32_t lowering, bool whole, int32_t rigor, epg_variant *out, int32_t capacity,
-	char why[EPG_WHY_NBYTES])
+static epg_variant variant_of(const epg_cuda_context *context, const epg_problem *p, int32_t lowering, bool whole, const epg_cuda_recipe *r, const epg_cuda_algo *algo)
 {
-	enum { PROPOSALS = 16 };
+	epg_variant v = {.lowering = lowering, .workspace_nbytes = plan_nbytes(context, p, is_pad(lowering), r, algo->workspace_nbytes)};
+	memcpy(v.param, algo->attribute, sizeof algo->attribute);
+	if (lowering == PAD)
+		v.param[CUDA_NALGO] = whole;
+	return v;
+}
+
+static int by_cost(const void *x, const void *y)
+{
+	double a = ((const epg_variant *)x)->cost_s, b = ((const epg_variant *)y)->cost_s;
+	return (a > b) - (a < b);
+}
+
+/* The vendor's proposals for one recipe, by our cost; the first 'wanted' of them. */
+static int32_t variants_of(const epg_cuda_context *context, const epg_problem *p, int32_t lowering, bool whole, int32_t wanted, epg_variant *out, char why[EPG_WHY_NBYTES])
+{
 	epg_cuda_algo algos[PROPOSALS];
+	epg_variant all[PROPOSALS];
 	epg_cuda_recipe r = recipe_of(context, p, is_pad(lowering), whole, false);
 	epg_cuda_form form = form_of(p, &r, r.chunk_n, r.chunk_items);
-	int32_t wanted = rigor == EPG_ESTIMATE ? 1 : rigor == EPG_MEASURE ? PROPOSALS / 2 : PROPOSALS;
 	double seconds = recipe_s(context, p, &r);
-	form.workspace_nbytes = vendor_nbytes(p, &r);
-	int32_t count = epg_cuda_gemm_candidates(context, &form, algos, wanted < capacity ? wanted : capacity, why);
+	form.workspace_nbytes = vendor_nbytes(p, &r, false);
+	int32_t count = epg_cuda_gemm_candidates(context, &form, algos, PROPOSALS, why);
 	for (int32_t i = 0; i < count; i++) {
-		out[i] = (epg_variant){.lowering = lowering, .cost_s = seconds * (1 + 0.01 * i), .workspace_nbytes = plan_nbytes(context, p, is_pad(lowering), &r, algos[i].workspace_nbytes)};
-		memcpy(out[i].param, algos[i].attribute, sizeof algos[i].attribute);
-		if (lowering == PAD)
-			out[i].param[CUDA_NALGO] = whole;
+		all[i] = variant_of(context, p, lowering, whole, &r, &algos[i]);
+		all[i].cost_s = seconds * epg_cuda_cost_of_algo(&form, &algos[i], i);
 	}
+	qsort(all, (size_t)count, sizeof *all, by_cost);
+	count = count < wanted ? count : wanted;
+	memcpy(out, all, (size_t)count * sizeof *all);
 	return count;
 }
 
@@ -405,16 +429,16 @@ int32_t epg_cuda_variants(const void *state, const epg_problem *p, int32_t lower
 {
 	const epg_cuda_context *context = state;
 	char unused[EPG_WHY_NBYTES];
-	int32_t count = 0;
+	int32_t count = 0, wanted = rigor == EPG_ESTIMATE ? 1 : rigor == EPG_MEASURE ? PROPOSALS / 2 : PROPOSALS;
 	if (lowering == PASS) {
 		epg_cuda_recipe r = bare_recipe(context, p);
 		out[0] = (epg_variant){.lowering = PASS, .cost_s = recipe_s(context, p, &r), .workspace_nbytes = r.nbytes};
 		return 1;
 	}
 	if (lowering == FUSED || (lowering == PAD && takes_epilog(p, unused)))
-		count = variants_of(context, p, lowering, true, rigor, out, capacity, why);
+		count = variants_of(context, p, lowering, true, wanted < capacity ? wanted : capacity, out, why);
 	if (lowering == SPLIT || (lowering == PAD && (p->epilog != EPG_EPILOG_DEFAULT || !takes_epilog(p, unused))))
-		count += variants_of(context, p, lowering, false, rigor, out + count, capacity - count, why);
+		count += variants_of(context, p, lowering, false, wanted < capacity - count ? wanted : capacity - count, out + count, why);
 	return count;
 }
 
@@ -439,7 +463,7 @@ bool epg_cuda_accepts(const void *state, const epg_problem *p, epg_variant *v, c
 			return refuse(why, "an attribute of the algorithm is no 32-bit number");
 	if (v->lowering != PASS) {
 		epg_cuda_algo algo = algo_of(v);
-		if (make_products(context, p, &algo, vendor_nbytes(p, &r), &r))
+		if (make_products(context, p, &algo, vendor_nbytes(p, &r, false), &r))
 			return refuse(why, epg_cuda_core.last_error());
 	}
 	v->cost_s = recipe_s(context, p, &r);
@@ -475,10 +499,10 @@ static epg_status make_recipes(epg_cuda_plan *plan, const epg_variant *v)
 	if (!has_product(p))
 		return EPG_SUCCESS;
 	plan->main = recipe_of(context, p, is_pad(v->lowering), is_whole(v), false);
-	epg_status status = make_products(context, p, &algo, vendor_nbytes(p, &plan->main), &plan->main);
+	epg_status status = make_products(context, p, &algo, vendor_nbytes(p, &plan->main, false), &plan->main);
 	plan->nbytes = max_size(plan->nbytes, plan->main.nbytes);
 	plan->safe = recipe_of(context, p, is_pad(v->lowering), false, true);
-	plan->has_safe = !status && safe_fits(p, &plan->safe) && make_products(context, p, NULL, 0, &plan->safe) == EPG_SUCCESS;
+	plan->has_safe = !status && safe_fits(p, &plan->safe) && make_products(context, p, NULL, vendor_nbytes(p, &plan->safe, true), &plan->safe) == EPG_SUCCESS;
 	if (plan->has_safe)
 		plan->nbytes = max_size(plan->nbytes, plan->safe.nbytes);
 	return status;
