@@ -3,7 +3,7 @@
  * The library on a GPU beside bare cuBLASLt, in one process: CUDA-graph trains on warm data, medians of five, every contestant of
  * a row in turn. The columns of the vendor are its first proposal and the best of sixteen, by the same clock. Random bf16 data.
  *
- *     bench/gpu      every table          bench/gpu layers|f64|host …      some of them */
+ *     bench/gpu      every table          bench/gpu layers|f64|host|gradients …      some of them */
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <epigemm.h>
@@ -53,26 +53,26 @@ static uint32_t next_random(void)
 	return (uint32_t)(random_state >> 32);
 }
 
-/* Values in [-1, 1), bits for a mask. */
+/* Values in [-1, 1), bits for a mask: 4 MiB of them, over and over. */
 static void *random_memory(int32_t type, int64_t count)
 {
+	enum { TILE = 4 << 20 };
 	int64_t nbytes = count * epg_type_nbits(type) / 8 + 256;
-	unsigned char *host = malloc((size_t)nbytes);
-	void *device = NULL;
-	for (int64_t i = 0; i < nbytes / 8 && type == EPG_F64; i++)
+	unsigned char *host = malloc(TILE);
+	char *device = NULL;
+	for (int64_t i = 0; i < TILE / 8 && type == EPG_F64; i++)
 		((double *)host)[i] = (int32_t)next_random() / 2147483648.0;
-	for (int64_t i = 0; i < nbytes / 4 && type == EPG_F32; i++)
-		((float *)host)[i] = (float)(int32_t)next_random() / 2147483648.0f;
-	for (int64_t i = 0; i < nbytes / 2 && type == EPG_BF16; i++) {
+	for (int64_t i = 0; i < TILE / 2 && type == EPG_BF16; i++) {
 		float x = (float)(int32_t)next_random() / 2147483648.0f;
 		uint32_t bits;
 		memcpy(&bits, &x, sizeof bits);
 		((uint16_t *)host)[i] = (uint16_t)(bits >> 16);
 	}
-	for (int64_t i = 0; i < nbytes && type == EPG_BIT; i++)
+	for (int64_t i = 0; i < TILE && type == EPG_BIT; i++)
 		host[i] = (unsigned char)next_random();
-	MUST(cudaMalloc(&device, (size_t)nbytes));
-	MUST(cudaMemcpy(device, host, (size_t)nbytes, cudaMemcpyHostToDevice));
+	MUST(cudaMalloc((void **)&device, (size_t)nbytes));
+	for (int64_t at = 0; at < nbytes; at += TILE)
+		MUST(cudaMemcpy(device + at, host, (size_t)(nbytes - at < TILE ? nbytes - at : TILE), cudaMemcpyHostToDevice));
 	free(host);
 	return device;
 }
@@ -334,6 +334,26 @@ static void f64(void)
 	free_problem(&p);
 }
 
+/* The gradients alone, beside the plain product. */
+static void gradients(void)
+{
+	static const int32_t rows[] = {EPG_EPILOG_DRELU, EPG_EPILOG_DRELU_BGRAD, EPG_EPILOG_DGELU_BGRAD};
+	printf("\nGradients, bf16; us: the plain product, and the estimate's way\n");
+	for (size_t e = 0; e < sizeof rows / sizeof *rows; e++)
+		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+			problem p = make_problem(shapes[s][0], shapes[s][1], shapes[s][2], EPG_BF16, rows[e]);
+			vendor plain = make_vendor(&p, EPG_EPILOG_DEFAULT);
+			epg_plan *plan = make_plan(&p, EPG_ESTIMATE);
+			contestant all[] = {{&p, &plain, 0, NULL}, {&p, NULL, 0, plan}};
+			double us[2];
+			race(all, 2, train_length(&p), us);
+			printf("%-14s %6lld %6lld %6lld %9.2f %9.2f  %6.3f\n", p.name, (long long)p.m, (long long)p.n, (long long)p.k, us[0], us[1], us[1] / us[0]);
+			epg_plan_destroy(plan);
+			free_vendor(&plain);
+			free_problem(&p);
+		}
+}
+
 static double host_now(void)
 {
 	struct timespec t;
@@ -373,7 +393,7 @@ static void host(void)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; void (*run)(void); } tables[] = {{"layers", layers}, {"f64", f64}, {"host", host}};
+	static const struct { const char *name; void (*run)(void); } tables[] = {{"layers", layers}, {"f64", f64}, {"host", host}, {"gradients", gradients}};
 	epg_context_options options;
 	epg_context_info info;
 	MUST(epg_context_options_init(&options, sizeof options));

@@ -92,7 +92,7 @@ typedef struct epg_cuda_gemm {
 	cublasLtMatmulAlgo_t algo;
 	size_t workspace_nbytes;
 	int32_t epilog, scalar;
-	bool scalars_on_device;
+	bool scalars_on_device, c_is_as_d;
 } epg_cuda_gemm;
 
 /* The pointers of one call; alpha and beta are doubles on the host (re, im), or device pointers. */
@@ -115,8 +115,8 @@ epg_status epg_cuda_gemm_run(const epg_cuda_context *context, const epg_cuda_gem
 /* ---- cuda_cost.c: estimates in seconds ---- */
 
 double epg_cuda_cost_gemm(const epg_cuda_context *context, const epg_problem *problem, int32_t vendor_epilog);
-/* The factor of the vendor's proposal number i against its best, by what was seen of epilogs and tiles. */
-double epg_cuda_cost_of_algo(const epg_cuda_form *form, const epg_cuda_algo *algo, int32_t i);
+/* The factor of the vendor's proposal number i against its first (which has first_waves), by what was seen of epilogs and tiles. */
+double epg_cuda_cost_of_algo(const epg_cuda_form *form, const epg_cuda_algo *algo, float first_waves, int32_t i);
 double epg_cuda_cost_pass(const epg_cuda_context *context, double nbytes, bool sums);
 
 /* ---- cuda_plan.c ---- */

@@ -60,33 +60,25 @@ double epg_cuda_cost_gemm(const epg_cuda_context *context, const epg_problem *p,
 
 /* The vendor orders its proposals as if an epilog cost nothing. Seen on an H200 with bf16 (doc/perf): where D is many tiles, relu's
  * epilogs take least with tiles of 128×128, which leave room for a second block whose product hides the epilog; gelu's behind a
- * short product with tiles of 64 rows. Elsewhere the vendor's order is right. */
+ * short product with tiles of 64×128. Elsewhere the vendor's order is right. */
 typedef struct tile_row {
 	int32_t act, least_waves;
 	int64_t most_k;
-	int64_t tiles[4]; /* cublasLtMatmulTile_t; 0 ends */
+	int64_t tile; /* cublasLtMatmulTile_t */
 } tile_row;
 
 static const tile_row tile_rows[] = {
-	{EPG_ACT_RELU, 3, INT64_MAX, {CUBLASLT_MATMUL_TILE_128x128}},
-	{EPG_ACT_GELU, 3, 128, {CUBLASLT_MATMUL_TILE_64x128, CUBLASLT_MATMUL_TILE_64x256, CUBLASLT_MATMUL_TILE_64x512}},
+	{EPG_ACT_RELU, 3, INT64_MAX, CUBLASLT_MATMUL_TILE_128x128},
+	{EPG_ACT_GELU, 3, 128, CUBLASLT_MATMUL_TILE_64x128},
 };
 
-static bool suits(const tile_row *row, const epg_cuda_algo *algo)
-{
-	for (int i = 0; i < 4 && row->tiles[i]; i++)
-		if (algo->attribute[1] == row->tiles[i])
-			return true;
-	return false;
-}
-
-double epg_cuda_cost_of_algo(const epg_cuda_form *form, const epg_cuda_algo *algo, int32_t i)
+double epg_cuda_cost_of_algo(const epg_cuda_form *form, const epg_cuda_algo *algo, float first_waves, int32_t i)
 {
 	double factor = 1 + 0.005 * i;
 	for (size_t r = 0; r < sizeof tile_rows / sizeof *tile_rows; r++) {
 		const tile_row *row = &tile_rows[r];
 		bool applies = epg_epilog_act(form->epilog) == row->act && !(form->epilog & EPG_GRAD) && form->k <= row->most_k;
-		if (applies && suits(row, algo) && algo->waves >= (float)row->least_waves)
+		if (applies && algo->attribute[1] == row->tile && first_waves >= (float)row->least_waves)
 			factor *= 0.9;
 	}
 	return factor;

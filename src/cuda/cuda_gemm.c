@@ -120,7 +120,8 @@ static epg_status make_layout(const epg_cuda_lt *lt, cublasLtMatrixLayoutOpaque_
 
 static epg_status make_all(const epg_cuda_lt *lt, const epg_cuda_form *f, epg_cuda_gemm *g)
 {
-	*g = (epg_cuda_gemm){.epilog = f->epilog, .scalar = f->scalar, .scalars_on_device = f->scalars_on_device};
+	*g = (epg_cuda_gemm){.epilog = f->epilog, .scalar = f->scalar, .scalars_on_device = f->scalars_on_device,
+		.c_is_as_d = f->ldc == f->ldd && f->c_type == f->d_type && (f->batch <= 1 || f->stride_c == f->stride_d)};
 	epg_status status = make_desc(lt, f, &g->desc);
 	if (!status)
 		status = make_layout(lt, &g->a, f->ab_type, f->a_trans, f->m, f->k, f->lda, f->batch, f->stride_a);
@@ -275,7 +276,7 @@ static scalar scalar_of(int32_t type, const double value[2])
 	return (scalar){.f64 = {value[0], value[1]}};
 }
 
-/* Where there is no C to read, D stands for it, with D's layout: the vendor wants that of both to be the same in place. */
+/* Where there is no C to read, D stands for it, or A where D has another layout than C: in place the vendor wants the same. */
 epg_status epg_cuda_gemm_run(const epg_cuda_context *context, const epg_cuda_gemm *g, const epg_cuda_gemm_call *call)
 {
 	const epg_cuda_lt *lt = context->lt;
@@ -293,7 +294,7 @@ epg_status epg_cuda_gemm_run(const epg_cuda_context *context, const epg_cuda_gem
 		beta = scalar_of(g->scalar, call->beta);
 	}
 	error = lt->cublasLtMatmul(context->handle, &desc, g->scalars_on_device ? call->alpha_device : &alpha, call->a, (cublasLtMatrixLayout_t)&g->a, call->b,
-		(cublasLtMatrixLayout_t)&g->b, g->scalars_on_device ? call->beta_device : &beta, call->c ? call->c : call->d,
-		(cublasLtMatrixLayout_t)(call->c ? &g->c : &g->d), call->d, (cublasLtMatrixLayout_t)&g->d, &g->algo, call->workspace, g->workspace_nbytes, call->stream);
+		(cublasLtMatrixLayout_t)&g->b, g->scalars_on_device ? call->beta_device : &beta, call->c ? call->c : g->c_is_as_d ? call->d : call->a,
+		(cublasLtMatrixLayout_t)&g->c, call->d, (cublasLtMatrixLayout_t)&g->d, &g->algo, call->workspace, g->workspace_nbytes, call->stream);
 	return epg_cuda_check_lt(lt, error, "cublasLtMatmul");
 }

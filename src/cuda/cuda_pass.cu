@@ -20,8 +20,12 @@
 enum { ROWS = 8, WARPS = 8, THREADS = 32 * WARPS, MAX_GRID_Y = 65535, MAX_GRID_Z = 65535 };
 enum { ACT_NONE, ACT_RELU, ACT_GELU };
 
-/* Columns in flight: some 64 bytes a thread; the blocks that a multiprocessor holds then. */
-template <typename T> struct in_flight { enum { columns = sizeof(T) == 2 ? 4 : sizeof(T) == 4 ? 2 : 1 }; };
+/* Blocks that a multiprocessor holds at once, and bytes that a thread waits for at once: of 2, 3, 4 and 64, 96, 128 the pair that was
+ * fastest on an H200 (doc/perf). A launch is as many blocks as the device holds, so that none waits for another. */
+enum { BLOCKS = 2, FLIGHT_NBYTES = 64 };
+
+/* Columns in flight, for so many bytes a column. */
+template <int NBYTES> struct in_flight { enum { columns = FLIGHT_NBYTES > NBYTES ? FLIGHT_NBYTES / NBYTES : 1 }; };
 
 /* The pass as the kernels need it. lanes: of a warp beside each other along the rows, a power of two. */
 typedef struct pass_args {
@@ -75,11 +79,13 @@ template <typename A> __device__ static inline A affine(const epg_cuda_pass &p, 
 	return z;
 }
 
-/* From z to D and aux; summed gets the values that D holds now, zeros behind the last row. */
+/* From z to D and aux; summed, zeros before, gets the values that D holds now. */
 template <typename A> __device__ __noinline__ void general_column(const epg_cuda_pass &p, int64_t i, int64_t j, int count, int64_t item, A summed[ROWS])
 {
 	bool is_relu = (p.epilog & EPG_ACT_MASK) == EPG_ACT_RELU, is_gelu = (p.epilog & EPG_ACT_MASK) == EPG_ACT_GELU, grad = p.epilog & EPG_GRAD;
 	unsigned bits = 0;
+	if (count == 0)
+		return; /* summed is zeros already */
 	for (int r = 0; r < ROWS; r++) {
 		summed[r] = 0;
 		if (r >= count)
@@ -175,23 +181,26 @@ template <typename A> __global__ void __launch_bounds__(THREADS) general_kernel(
 
 /* ---- The fast kernels ---- */
 
-/* The columns of one batch item from this thread's first row on; columns are col elements (bits for a mask) apart. */
-template <typename TZ, typename TD> struct thread_rows {
-	const TZ *z; /* C without a product */
-	const TD *c; /* NULL: none, or it is in z */
-	TD *d, *aux;
-	unsigned char *mask;
-};
+/* Where a thread is: its eight rows in the column at hand, and what lies between that and the thread's next column, in bytes. */
+typedef struct cursor {
+	const char *z; /* C, if there is no product */
+	char *d, *aux;
+	int64_t z_step, d_step, aux_step;
+} cursor;
 
-template <typename TZ, typename TD> __device__ static inline thread_rows<TZ, TD> rows_of(const epg_cuda_pass &p, int64_t i, int64_t item)
+__device__ static inline int64_t nbytes_of(const epg_cuda_matrix &x, int size, int64_t elements) { return x.type == EPG_BIT ? elements / 8 : elements * size; }
+
+/* At column j; the next one is 'step' columns to the left. */
+template <typename TZ, typename TD> __device__ static inline cursor cursor_at(const epg_cuda_pass &p, int64_t i, int64_t j, int64_t item, int64_t step)
 {
-	thread_rows<TZ, TD> t;
 	const epg_cuda_matrix &z = p.z.data ? p.z : p.c;
-	t.z = (const TZ *)z.data + place(z, i, 0, item);
-	t.c = p.z.data && p.c.data ? (const TD *)p.c.data + place(p.c, i, 0, item) : nullptr;
-	t.d = (TD *)p.d.data + place(p.d, i, 0, item);
-	t.aux = (TD *)p.aux.data + place(p.aux, i, 0, item);
-	t.mask = (unsigned char *)p.aux.data + place(p.aux, i, 0, item) / 8;
+	cursor t;
+	t.z = (const char *)z.data + place(z, i, j, item) * (int64_t)sizeof(TZ);
+	t.d = (char *)p.d.data + place(p.d, i, j, item) * (int64_t)sizeof(TD);
+	t.aux = (char *)p.aux.data + nbytes_of(p.aux, sizeof(TD), place(p.aux, i, j, item));
+	t.z_step = step * z.col * (int64_t)sizeof(TZ);
+	t.d_step = step * p.d.col * (int64_t)sizeof(TD);
+	t.aux_step = nbytes_of(p.aux, sizeof(TD), step * p.aux.col);
 	return t;
 }
 
@@ -202,97 +211,127 @@ template <typename TZ, typename TD> struct column_data {
 	unsigned bits;
 };
 
-template <typename TZ, typename TD, int ACT, bool GRAD>
-__device__ static inline void load_column(const epg_cuda_pass &p, const thread_rows<TZ, TD> &t, int64_t j, column_data<TZ, TD> &x)
+template <typename TZ, typename TD, int ACT, bool GRAD> __device__ static inline void load_column(const cursor &t, int u, column_data<TZ, TD> &x)
 {
-	x.z = load8(t.z + j * (p.z.data ? p.z.col : p.c.col));
+	x.z = load8((const TZ *)(t.z - u * t.z_step));
 	if (GRAD && ACT == ACT_RELU)
-		x.bits = t.mask[j * (p.aux.col / 8)];
+		x.bits = *(const unsigned char *)(t.aux - u * t.aux_step);
 	if (GRAD && ACT == ACT_GELU)
-		x.aux = load8(t.aux + j * p.aux.col);
+		x.aux = load8((const TD *)(t.aux - u * t.aux_step));
 }
 
-/* Writes the mask or z itself to aux. */
-template <typename TZ, typename TD, int ACT, typename A>
-__device__ static inline void store_aux(const epg_cuda_pass &p, const thread_rows<TZ, TD> &t, int64_t j, const A z[ROWS])
+/* Zeros where a bit is 0. Types of 16 bits are masked two at a time. */
+template <typename T> __device__ static inline void select(eight<T> &x, unsigned bits)
 {
-	unsigned bits = 0;
-	eight<TD> y;
+	if constexpr (sizeof(T) == 2) {
+		unsigned *words = (unsigned *)&x;
 #pragma unroll
-	for (int r = 0; r < ROWS; r++) {
-		bits |= (unsigned)(z[r] >= 0) << r;
-		y.at[r] = narrow<TD>(z[r]);
+		for (int w = 0; w < 4; w++)
+			words[w] &= ((bits >> (2 * w) & 1) * 0xffffu) | ((bits >> (2 * w + 1) & 1) * 0xffff0000u);
+	} else {
+#pragma unroll
+		for (int r = 0; r < ROWS; r++)
+			x.at[r] = bits >> r & 1 ? x.at[r] : T(0.0f);
 	}
+}
+
+/* D of a backward column. With relu it is z itself, or 0. */
+template <typename T, int ACT, typename A> __device__ static inline eight<T> backward(const column_data<T, T> &x)
+{
+	eight<T> y = x.z;
 	if (ACT == ACT_RELU)
-		t.mask[j * (p.aux.col / 8)] = (unsigned char)bits;
+		select(y, x.bits);
 	else
-		store8(t.aux + j * p.aux.col, y);
+#pragma unroll
+		for (int r = 0; r < ROWS; r++)
+			y.at[r] = narrow<T>(widen(x.z.at[r]) * gelu_slope((A)widen(x.aux.at[r])));
+	return y;
 }
 
-/* From z to D and aux; summed gets what D holds. */
-template <typename TZ, typename TD, int ACT, bool GRAD, typename A>
-__device__ static inline void do_column(const epg_cuda_pass &p, const thread_rows<TZ, TD> &t, const A bias[ROWS], A column_bias, A beta, int64_t j,
-	const column_data<TZ, TD> &x, A summed[ROWS])
+/* What is added to z, in registers: the factor is beta where z is C. */
+template <typename A> struct addends {
+	A factor, bias[ROWS];
+};
+
+/* D of a forward column, and aux if there is one. */
+template <typename TZ, typename TD, int ACT, typename A>
+__device__ static inline eight<TD> forward(const cursor &t, int u, bool aux, const addends<A> &more, A column_bias, const column_data<TZ, TD> &x)
 {
-	A factor = p.z.data ? (A)1 : beta, z[ROWS];
+	A z[ROWS];
 	eight<TD> y;
-	if (t.c)
-		y = load8(t.c + j * p.c.col);
+	unsigned bits = 0;
 #pragma unroll
 	for (int r = 0; r < ROWS; r++) {
-		z[r] = factor * widen(x.z.at[r]);
-		if (t.c)
-			z[r] += beta * widen(y.at[r]);
-		if (!GRAD)
-			z[r] += bias[r] + column_bias;
-	}
-	if (!GRAD && ACT != ACT_NONE && p.aux.data)
-		store_aux<TZ, TD, ACT, A>(p, t, j, z);
-#pragma unroll
-	for (int r = 0; r < ROWS; r++) {
-		if (ACT == ACT_RELU)
-			z[r] = GRAD ? (x.bits >> r & 1 ? z[r] : (A)0) : relu(z[r]);
-		else if (ACT == ACT_GELU)
-			z[r] = GRAD ? z[r] * gelu_slope((A)widen(x.aux.at[r])) : gelu(z[r]);
+		z[r] = more.factor * widen(x.z.at[r]) + (more.bias[r] + column_bias);
 		y.at[r] = narrow<TD>(z[r]);
-		summed[r] = widen(y.at[r]);
+		bits |= (unsigned)(z[r] >= 0) << r;
 	}
-	if (p.d.data)
-		store8(t.d + j * p.d.col, y);
+	if (ACT == ACT_RELU && aux)
+		*(unsigned char *)(t.aux - u * t.aux_step) = (unsigned char)bits;
+	if (ACT == ACT_GELU && aux)
+		store8((TD *)(t.aux - u * t.aux_step), y);
+	if (ACT != ACT_NONE)
+#pragma unroll
+		for (int r = 0; r < ROWS; r++)
+			y.at[r] = narrow<TD>(ACT == ACT_RELU ? relu(z[r]) : gelu(z[r]));
+	return y;
 }
 
-/* A thread that has all its eight rows. */
+template <bool GRAD, typename A> __device__ static inline addends<A> find_addends(const epg_cuda_pass &p, int64_t i, int64_t item)
+{
+	addends<A> more;
+	more.factor = p.z.data ? (A)1 : beta_of<A>(p);
+	if (!GRAD)
+#pragma unroll
+		for (int r = 0; r < ROWS; r++)
+			more.bias[r] = p.bias.data && p.axis == EPG_PER_ROW ? load_any<A>(p.bias.type, p.bias.data, item * p.bias.stride + i + r) : (A)0;
+	return more;
+}
+
+/* One column from x to D and the sums. */
+template <typename TZ, typename TD, int ACT, bool GRAD, int SUMS, typename A>
+__device__ static inline void do_column(const pass_args &a, const cursor &t, int u, const addends<A> &more, int64_t j, int64_t item, const column_data<TZ, TD> &x, A sum[ROWS])
+{
+	eight<TD> y;
+	if constexpr (GRAD)
+		y = backward<TD, ACT, A>(x);
+	else
+		y = forward<TZ, TD, ACT, A>(t, u, a.p.aux.data, more, a.p.bias.data && a.p.axis == EPG_PER_COLUMN ? load_any<A>(a.p.bias.type, a.p.bias.data, item * a.p.bias.stride + j) : (A)0, x);
+	if (a.p.d.data)
+		store8((TD *)(t.d - u * t.d_step), y);
+	if (SUMS)
+#pragma unroll
+		for (int r = 0; r < ROWS; r++)
+			sum[r] = (SUMS == EPG_CUDA_SUM_ROWS ? sum[r] : (A)0) + widen(y.at[r]);
+}
+
+/* A thread that has all its eight rows walks over its columns of one batch item. */
 template <typename TZ, typename TD, int ACT, bool GRAD, int SUMS, typename A>
 __device__ static inline void whole_rows(const pass_args &a, int64_t i, int64_t item, A sum[ROWS])
 {
-	enum { FLIGHT = in_flight<TD>::columns };
-	const epg_cuda_pass &p = a.p;
-	const thread_rows<TZ, TD> t = rows_of<TZ, TD>(p, i, item);
-	bool column_bias = !GRAD && p.bias.data && p.axis == EPG_PER_COLUMN;
-	int64_t across = 32 / a.lanes, step = gridDim.y * WARPS * across, first = (blockIdx.y * WARPS + threadIdx.x / 32) * across;
-	A beta = p.c.data ? beta_of<A>(p) : (A)0, bias[ROWS];
-#pragma unroll
-	for (int r = 0; r < ROWS && !GRAD; r++)
-		bias[r] = p.bias.data && !column_bias ? load_any<A>(p.bias.type, p.bias.data, item * p.bias.stride + i + r) : (A)0;
-	for (int64_t last = p.n - 1 - first - threadIdx.x % 32 / a.lanes, begin = first; begin < p.n; begin += step * FLIGHT, last -= step * FLIGHT) {
+	enum { FLIGHT = in_flight<(int)sizeof(eight<TZ>) * (GRAD && ACT == ACT_GELU ? 2 : 1)>::columns };
+	int across = 32 / a.lanes, own = threadIdx.x % 32 / a.lanes, step = (int)gridDim.y * WARPS * across, first = ((int)blockIdx.y * WARPS + (int)threadIdx.x / 32) * across;
+	int64_t j = a.p.n - 1 - first - own;
+	const addends<A> more = find_addends<GRAD, A>(a.p, i, item);
+	cursor t = cursor_at<TZ, TD>(a.p, i, j, item, step);
+	/* Sums over columns shuffle: there every lane of a warp makes the same number of steps. */
+	for (int64_t left = a.p.n - first; left > 0; left -= (int64_t)step * FLIGHT, j -= (int64_t)step * FLIGHT) {
 		column_data<TZ, TD> x[FLIGHT];
 #pragma unroll
 		for (int u = 0; u < FLIGHT; u++)
-			if (last - u * step >= 0)
-				load_column<TZ, TD, ACT, GRAD>(p, t, last - u * step, x[u]);
+			if (j - (int64_t)u * step >= 0)
+				load_column<TZ, TD, ACT, GRAD>(t, u, x[u]);
 #pragma unroll
 		for (int u = 0; u < FLIGHT; u++) {
-			int64_t j = last - u * step;
-			A summed[ROWS] = {};
-			if (j >= 0)
-				do_column<TZ, TD, ACT, GRAD, A>(p, t, bias, column_bias ? load_any<A>(p.bias.type, p.bias.data, item * p.bias.stride + j) : (A)0, beta, j,
-					x[u], summed);
-#pragma unroll
-			for (int r = 0; r < ROWS && SUMS == EPG_CUDA_SUM_ROWS; r++)
-				sum[r] += summed[r];
+			int64_t at = j - (int64_t)u * step;
+			if (at >= 0)
+				do_column<TZ, TD, ACT, GRAD, SUMS, A>(a, t, u, more, at, item, x[u], sum);
 			if (SUMS == EPG_CUDA_SUM_COLUMNS)
-				finish_column_sum<A>(a, add_eight(summed), j, item);
+				finish_column_sum<A>(a, add_eight(sum), at, item);
 		}
+		t.z -= FLIGHT * t.z_step;
+		t.d -= FLIGHT * t.d_step;
+		t.aux -= FLIGHT * t.aux_step;
 	}
 }
 
@@ -303,14 +342,15 @@ template <typename A> __device__ __noinline__ void last_rows(const pass_args &a,
 	for (int r = 0; r < ROWS; r++)
 		sum[r] = 0;
 	for (int64_t j = a.p.n - 1 - begin - threadIdx.x % 32 / a.lanes; j >= 0; j -= step) {
-		A summed[ROWS];
+		A summed[ROWS] = {};
 		general_column<A>(a.p, i, j, count, item, summed);
 		for (int r = 0; r < ROWS; r++)
 			sum[r] += summed[r];
 	}
 }
 
-template <typename TZ, typename TD, int ACT, bool GRAD, int SUMS> __global__ void __launch_bounds__(THREADS) fast_kernel(const __grid_constant__ pass_args a)
+template <typename TZ, typename TD, int ACT, bool GRAD, int SUMS>
+__global__ void __launch_bounds__(THREADS, BLOCKS) fast_kernel(const __grid_constant__ pass_args a)
 {
 	typedef typename compute_of<TD>::type A;
 	wait_for_the_kernel_before();
@@ -404,10 +444,10 @@ static int lanes_of(int64_t m)
 
 static int64_t row_blocks(int64_t m) { return (m + lanes_of(m) * ROWS - 1) / (lanes_of(m) * ROWS); }
 
-/* Blocks along the columns: what the device holds at once (three a multiprocessor), no more than there are columns for. */
+/* Blocks along the columns: what the device holds at once, no more than there are columns for. */
 static int64_t column_blocks(int64_t m, int64_t n, int64_t batch, int32_t multiprocessors)
 {
-	int64_t across = WARPS * (32 / lanes_of(m)), most = (n + across - 1) / across, wanted = 3 * (int64_t)multiprocessors / (row_blocks(m) * (batch ? batch : 1));
+	int64_t across = WARPS * (32 / lanes_of(m)), most = (n + across - 1) / across, wanted = BLOCKS * (int64_t)multiprocessors / (row_blocks(m) * (batch ? batch : 1));
 	if (most > MAX_GRID_Y)
 		most = MAX_GRID_Y;
 	return wanted < 1 ? 1 : wanted < most ? wanted : most;
@@ -427,13 +467,14 @@ static bool whole(const epg_cuda_matrix *x)
 	return x->row == 1 && (uintptr_t)x->data % 16 == 0 && x->col * nbytes % 16 == 0 && x->stride * nbytes % 16 == 0;
 }
 
-/* The fast kernel for a pass, or NULL. Sums per column need every lane at every step, so there rows come in eights. */
+/* The fast kernel for a pass, or NULL for the general one. Sums per column need every lane at every step, so there rows come in eights. */
 static pass_function find_fast(const epg_cuda_pass *p)
 {
 	const epg_cuda_matrix *z = p->z.data ? &p->z : &p->c;
 	int d = p->d.data ? p->d.type : z->type;
 	bool one_type = (!p->c.data || p->c.type == d) && (!(p->epilog & EPG_AUX) || !p->aux.data || p->aux.type == EPG_BIT || p->aux.type == d);
-	if (!z->data || !one_type || !whole(&p->z) || !whole(&p->c) || !whole(&p->d) || !whole(&p->aux))
+	/* z and C together, and a derivative without a product, are for the general kernel. */
+	if (!z->data || (p->z.data && p->c.data) || (p->epilog & EPG_GRAD && !p->z.data) || !one_type || !whole(&p->z) || !whole(&p->c) || !whole(&p->d) || !whole(&p->aux))
 		return NULL;
 	if (p->sums == EPG_CUDA_SUM_COLUMNS && p->m % (lanes_of(p->m) * ROWS))
 		return NULL;

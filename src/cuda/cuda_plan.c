@@ -417,7 +417,7 @@ static int32_t variants_of(const epg_cuda_context *context, const epg_problem *p
 	int32_t count = epg_cuda_gemm_candidates(context, &form, algos, PROPOSALS, why);
 	for (int32_t i = 0; i < count; i++) {
 		all[i] = variant_of(context, p, lowering, whole, &r, &algos[i]);
-		all[i].cost_s = seconds * epg_cuda_cost_of_algo(&form, &algos[i], i);
+		all[i].cost_s = seconds * epg_cuda_cost_of_algo(&form, &algos[i], algos[0].waves, i);
 	}
 	qsort(all, (size_t)count, sizeof *all, by_cost);
 	count = count < wanted ? count : wanted;

@@ -5,24 +5,23 @@
 
 static const int SIDE = 32, MAX_GRID = 65535;
 
-/* A block adds 32 sums, 32 threads for each: every thread its lines in order, then the threads in order. */
-template <typename P> __global__ void __launch_bounds__(SIDE * SIDE) finish_kernel(const epg_cuda_sum s)
+/* A block adds 32 sums, up to 32 threads for each: every thread some lines in order, then the threads in order. */
+template <typename P> __global__ void __launch_bounds__(SIDE * SIDE) finish_kernel(const __grid_constant__ epg_cuda_sum s)
 {
 	__shared__ double all[SIDE][SIDE + 1];
 	wait_for_the_kernel_before();
 	int64_t i = (int64_t)blockIdx.x * SIDE + threadIdx.x;
 	for (int64_t item = blockIdx.y; item < s.batch; item += gridDim.y) {
-		const P *partial = (const P *)s.partial + item * s.partial_stride;
+		const P *partial = (const P *)s.partial + item * s.partial_stride + i;
 		double sum = 0;
-#pragma unroll 4
-		for (int64_t p = threadIdx.y; p < s.parts; p += SIDE)
-			sum += i < s.length ? (double)partial[p * s.length + i] : 0;
+#pragma unroll 8
+		for (int64_t p = threadIdx.y; p < s.parts; p += blockDim.y)
+			sum += i < s.length ? (double)partial[p * s.length] : 0;
 		all[threadIdx.y][threadIdx.x] = sum;
-		__syncthreads();
-		for (int half = SIDE / 2; half > 0; half /= 2) {
-			if (threadIdx.y < half)
-				all[threadIdx.y][threadIdx.x] += all[threadIdx.y + half][threadIdx.x];
+		for (int half = (int)blockDim.y / 2; half > 0; half /= 2) {
 			__syncthreads();
+			if ((int)threadIdx.y < half)
+				all[threadIdx.y][threadIdx.x] += all[threadIdx.y + half][threadIdx.x];
 		}
 		if (threadIdx.y == 0 && i < s.length) {
 			double total = all[0][threadIdx.x];
@@ -38,11 +37,14 @@ cudaError_t epg_cuda_sum_finish(const epg_cuda_sum *s, cudaStream_t stream)
 {
 	epg_cuda_sum copy = *s;
 	void *arguments[] = {&copy};
+	unsigned height = 1;
 	if (s->length == 0 || s->batch == 0)
 		return cudaSuccess;
+	while (height < (unsigned)SIDE && (int64_t)height * 8 < s->parts)
+		height *= 2;
 	dim3 grid((unsigned)((s->length + SIDE - 1) / SIDE), (unsigned)(s->batch < MAX_GRID ? s->batch : MAX_GRID));
 	const void *kernel = s->wide ? (const void *)finish_kernel<double> : (const void *)finish_kernel<float>;
-	return launch(kernel, grid, dim3(SIDE, SIDE), arguments, s->overlap, stream);
+	return launch(kernel, grid, dim3(SIDE, height), arguments, s->overlap, stream);
 }
 
 /* ---- Conversions ---- */
