@@ -114,7 +114,8 @@ enum { EPG_DETERMINISTIC = 1, EPG_FAST_ACCUMULATION = 2, EPG_BGRAD_ACCUMULATE = 
  * more of them. The last two take seconds at worst, and need scratch memory for every operand. */
 enum { EPG_ESTIMATE = 0, EPG_MEASURE = 1, EPG_PATIENT = 2 };
 
-/* Where the pointers given to epg_execute live: the context's device (for "cpu" that is the host), or the host. */
+/* Where the pointers given to epg_execute live: the context's device (for "cpu" that is the host), or the host. On CUDA an
+ * execution with HOST takes the operands to the device and the outputs back, allocates for that, and returns when they are there. */
 enum { EPG_MEMORY_DEVICE = 0, EPG_MEMORY_HOST = 1 };
 
 enum { EPG_LOG_ERROR = 0, EPG_LOG_WARNING = 1, EPG_LOG_INFO = 2, EPG_LOG_DEBUG = 3 };

@@ -231,7 +231,7 @@ epg_status epg_execute(const epg_plan *plan, const epg_operands *operands, void 
 	epg_status status = epg_operands_check(plan, operands, &call, &empty);
 	call.stream = stream;
 	if (!status && !empty)
-		status = plan->context->backend->execute(plan->state, &call);
+		status = plan->staged ? epg_host_execute(plan, &call) : plan->context->backend->execute(plan->state, &call);
 	if (status) {
 		epg_fail_context(plan->line);
 		epg_log_write(&plan->context->log, EPG_LOG_ERROR, "execute: %s", epg_last_error());

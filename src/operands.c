@@ -164,6 +164,8 @@ static epg_status check_reserved(const epg_operands *x)
 
 static epg_status check_workspace(const epg_plan *plan, const epg_operands *x)
 {
+	if (plan->staged && x->workspace)
+		return epg_fail(EPG_INVALID, "workspace is %p, but must be NULL for a plan with EPG_MEMORY_HOST", x->workspace);
 	if (!x->workspace)
 		return x->workspace_nbytes == 0 ? EPG_SUCCESS : epg_fail(EPG_INVALID, "workspace is NULL although workspace_nbytes is %zu", x->workspace_nbytes);
 	if (x->workspace_nbytes < plan->info.workspace_nbytes)

@@ -247,6 +247,9 @@ static epg_status build(epg_plan *plan, const epg_plan_options *options, bool ow
 {
 	const epg_backend *backend = plan->context->backend;
 	int64_t missing;
+	plan->staged = options->memory == EPG_MEMORY_HOST && !backend->host_memory;
+	if (plan->staged && plan->problem.flags & EPG_SCALARS_ON_DEVICE)
+		return epg_fail(EPG_INVALID, "options.memory is EPG_MEMORY_HOST, but desc.flags has EPG_SCALARS_ON_DEVICE: scalars must be on the host too");
 	fill_extents(plan);
 	epg_operands_prepare(plan);
 	collect(plan, options, &missing);
@@ -257,10 +260,15 @@ static epg_status build(epg_plan *plan, const epg_plan_options *options, bool ow
 		return epg_fail(EPG_UNSUPPORTED, "no lowering of the %s backend takes this problem:\n%s", backend->name, plan->refusals);
 	epg_status status = choose(plan, options);
 	if (!status)
-		status = backend->plan_create(plan->context->state, &plan->problem, &plan->variants[plan->chosen], own_workspace, &plan->state);
-	if (!status)
-		backend->plan_info(plan->state, &plan->info);
-	return status;
+		status = backend->plan_create(plan->context->state, &plan->problem, &plan->variants[plan->chosen], own_workspace && !plan->staged, &plan->state);
+	if (status)
+		return status;
+	backend->plan_info(plan->state, &plan->info);
+	if (plan->staged) {
+		plan->staging_nbytes = plan->info.workspace_nbytes;
+		plan->info.workspace_nbytes = 0;
+	}
+	return EPG_SUCCESS;
 }
 
 epg_status epg_plan_make(epg_context *context, const epg_matmul_desc *desc, const epg_plan_options *options, bool own_workspace, epg_plan **out)

@@ -47,6 +47,8 @@ struct epg_plan {
 	epg_plan_info_backend info;
 	epg_variant variants[EPG_MAX_VARIANTS]; /* every candidate, the best estimate first */
 	int32_t nvariants, chosen;
+	bool staged;                            /* pointers are the host's, and the backend's memory is not: host_memory.c */
+	size_t staging_nbytes;                  /* workspace of one such execution */
 	int64_t extent_nbytes[EPG_NPOINTERS]; /* by EPG_OPERAND_… in the canonical problem: bytes from the pointer to the end */
 	epg_pointer_rule pointers[EPG_NPOINTERS];
 	char line[EPG_TEXT_NBYTES];
@@ -66,6 +68,9 @@ void epg_operands_prepare(epg_plan *plan);
 
 /* Checks the pointers of an execution and fills the call, in canonical form. *empty: there is nothing to do. In operands.c. */
 epg_status epg_operands_check(const epg_plan *plan, const epg_operands *operands, epg_call *call, bool *empty);
+
+/* Carries a staged plan out: operands to the device, outputs back. In host_memory.c. */
+epg_status epg_host_execute(const epg_plan *plan, const epg_call *call);
 
 /* Times the plan's candidates on scratch memory and sets plan->chosen and plan->reason. In tune.c. */
 epg_status epg_tune(epg_plan *plan, int32_t rigor);

@@ -213,16 +213,22 @@ static epg_call call_of(const tuner *t, int32_t variant)
 		.workspace_nbytes = t->plan->variants[variant].workspace_nbytes}, .alpha = {p->alpha[0], p->alpha[1]}, .beta = {p->beta[0], p->beta[1]}};
 }
 
-/* Runs a candidate to its end, by the backend's clock if it has one. */
-static epg_status run(tuner *t, int32_t variant, double *seconds)
+/* Runs a candidate once, to its end. */
+static epg_status run(tuner *t, int32_t variant)
+{
+	epg_call call = call_of(t, variant);
+	epg_status status = backend_of(t)->execute(t->state[variant], &call);
+	return status ? status : backend_of(t)->synchronize(context_of(t), NULL);
+}
+
+/* Times it by the backend's clock, if that has one, which may run it more than once. */
+static epg_status time_one(tuner *t, int32_t variant, double *seconds)
 {
 	epg_call call = call_of(t, variant);
 	if (backend_of(t)->time)
 		return backend_of(t)->time(t->state[variant], &call, seconds);
 	double begin = now();
-	epg_status status = backend_of(t)->execute(t->state[variant], &call);
-	if (!status)
-		status = backend_of(t)->synchronize(context_of(t), NULL);
+	epg_status status = run(t, variant);
 	*seconds = now() - begin;
 	return status;
 }
@@ -292,11 +298,11 @@ static epg_status compare_output(tuner *t, int32_t i, int operand, double *apart
 static epg_status check_variant(tuner *t, int32_t i)
 {
 	static const char *const names[NOPERANDS] = {"a", "b", "c", "D", "aux", "bias", "gradient"};
-	double seconds, apart;
+	double apart;
 	char why[128];
 	epg_status status = reset_outputs(t);
 	if (!status) {
-		status = run(t, i, &seconds);
+		status = run(t, i);
 		if (only_out(i, status)) {
 			drop(t, i, epg_last_error());
 			return EPG_SUCCESS;
@@ -338,7 +344,7 @@ static epg_status one_round(tuner *t, uint64_t *seed)
 	}
 	for (int32_t i = 0; i < count; i++) {
 		int32_t v = order[i];
-		epg_status status = t->state[v] ? run(t, v, &t->seconds[v][t->rounds[v]]) : EPG_SUCCESS;
+		epg_status status = t->state[v] ? time_one(t, v, &t->seconds[v][t->rounds[v]]) : EPG_SUCCESS;
 		if (status)
 			return status;
 		t->rounds[v] += t->state[v] != NULL;

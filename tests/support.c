@@ -124,6 +124,45 @@ void problem_complain(problem *p, const char *format, ...)
 		print_line(p);
 }
 
+/* ---- Memory of the operands ---- */
+
+/* EPIGEMM_TEST_MEMORY=host: operands stay on the host, and plans are made for that. */
+static int on_host(void)
+{
+	const char *memory = getenv("EPIGEMM_TEST_MEMORY");
+	return memory && strcmp(memory, "host") == 0;
+}
+
+static epg_status take_memory(epg_context *context, operand *x)
+{
+	if (!on_host())
+		return epg_malloc(context, x->total, &x->device);
+	x->device = aligned_alloc(256, (x->total + 255) / 256 * 256);
+	return x->device ? EPG_SUCCESS : EPG_NO_MEMORY;
+}
+
+static void give_memory(epg_context *context, void *memory)
+{
+	if (on_host())
+		free(memory);
+	else
+		epg_free(context, memory);
+}
+
+static epg_status copy_to(epg_context *context, void *to, const void *from, size_t nbytes)
+{
+	if (on_host())
+		memcpy(to, from, nbytes);
+	return on_host() ? EPG_SUCCESS : epg_upload(context, to, from, nbytes, NULL);
+}
+
+static epg_status copy_from(epg_context *context, void *to, const void *from, size_t nbytes)
+{
+	if (on_host())
+		memcpy(to, from, nbytes);
+	return on_host() ? EPG_SUCCESS : epg_download(context, to, from, nbytes, NULL);
+}
+
 /* ---- Images ---- */
 
 void *problem_before(problem *p, int which) { return p->x[which].before + p->x[which].start; }
@@ -231,7 +270,7 @@ void problem_close(problem *p)
 		free(p->x[which].before);
 		free(p->x[which].after);
 		if (p->x[which].device)
-			epg_free(p->context, p->x[which].device);
+			give_memory(p->context, p->x[which].device);
 	}
 	memset(p->x, 0, sizeof p->x);
 }
@@ -279,8 +318,8 @@ static epg_status upload(epg_context *context, problem *p, int which)
 	operand *x = &p->x[which];
 	epg_status status = EPG_SUCCESS;
 	if (!x->device)
-		status = epg_malloc(context, x->total, &x->device);
-	return status ? status : epg_upload(context, x->device, x->before, x->total, NULL);
+		status = take_memory(context, x);
+	return status ? status : copy_to(context, x->device, x->before, x->total);
 }
 
 /* The pointer to give: NULL for what is not used or empty. */
@@ -324,6 +363,7 @@ static epg_status plan_problem(epg_context *context, problem *p, const char *pin
 	}
 	epg_status status = epg_plan_options_init(&options, sizeof options);
 	options.pin = pin;
+	options.memory = on_host() ? EPG_MEMORY_HOST : EPG_MEMORY_DEVICE;
 	return status ? status : epg_plan_create(context, &desc, &options, plan);
 }
 
@@ -348,7 +388,7 @@ static epg_status download(epg_context *context, problem *p)
 {
 	epg_status status = epg_synchronize(context, NULL);
 	for (int which = 0; which < OPERANDS && !status; which++)
-		status = epg_download(context, p->x[which].after, p->x[which].device, p->x[which].total, NULL);
+		status = copy_from(context, p->x[which].after, p->x[which].device, p->x[which].total);
 	if (!status && shares_d(p) >= 0) { /* D's image is the one of C or aux, which has no other content */
 		operand *d = &p->x[EPG_OPERAND_D], *x = &p->x[shares_d(p)];
 		memcpy(d->after, x->after, d->total);
