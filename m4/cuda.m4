@@ -96,6 +96,10 @@ AS_IF([test "$with_cuda" != no],
     epg_cuda_summary="plug-in with the toolkit in $epg_cuda_home, for $with_cuda_arch"],
     [test "$with_cuda" = auto], [epg_cuda_summary="no: $epg_cuda_why"],
     [AC_MSG_ERROR([--with-cuda=$with_cuda: $epg_cuda_why])])])
+# The major version in cuBLASLt's soname, for the tests' double of it.
+AS_IF([test "$epg_cuda_kernel" = yes],
+  [CUBLAS_MAJOR=`printf '#include <cublasLt.h>\nCUBLAS_VER_MAJOR\n' | $CC -E -P $CUDA_CPPFLAGS -x c - 2>/dev/null | tail -n 1`])
+AC_SUBST([CUBLAS_MAJOR])
 AC_SUBST([NVCC_ARCH])
 AC_SUBST([epg_cuda_libdir])
 AM_CONDITIONAL([HAVE_CUDA], [test "$epg_cuda_kernel" = yes])])

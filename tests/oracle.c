@@ -43,7 +43,7 @@ typedef struct {
 
 static const small_format f16_format = { 10, 15 }, bf16_format = { 7, 127 };
 
-static oracle_real decode(small_format f, unsigned bits)
+static oracle_real decode_bits(small_format f, unsigned bits)
 {
 	int exponent = (int)(bits >> f.fraction & ((1u << (15 - f.fraction)) - 1)), last = (1 << (15 - f.fraction)) - 1;
 	oracle_real fraction = bits & ((1u << f.fraction) - 1), unit = ldexpl(1, -f.fraction), x;
@@ -52,6 +52,18 @@ static oracle_real decode(small_format f, unsigned bits)
 	else
 		x = exponent == 0 ? ldexpl(fraction * unit, 1 - f.bias) : ldexpl(1 + fraction * unit, exponent - f.bias);
 	return bits & 0x8000 ? -x : x;
+}
+
+/* All 65536 of them, decoded once. */
+static oracle_real decode(const small_format *f, unsigned bits)
+{
+	static float tables[2][65536];
+	static int made[2];
+	int which = f == &bf16_format;
+	for (unsigned i = 0; i < 65536 && !made[which]; i++)
+		tables[which][i] = (float)decode_bits(*f, i);
+	made[which] = 1;
+	return tables[which][bits];
 }
 
 /* Counts in units of the last place of x's binade, to the nearest even count. */
@@ -81,8 +93,8 @@ oracle_num oracle_load(int32_t type, const void *base, int64_t index)
 	const unsigned char *byte = base;
 	switch (type) {
 	case EPG_F32: return (oracle_num){ f[index], 0 };
-	case EPG_F16: return (oracle_num){ decode(f16_format, h[index]), 0 };
-	case EPG_BF16: return (oracle_num){ decode(bf16_format, h[index]), 0 };
+	case EPG_F16: return (oracle_num){ decode(&f16_format, h[index]), 0 };
+	case EPG_BF16: return (oracle_num){ decode(&bf16_format, h[index]), 0 };
 	case EPG_F64: return (oracle_num){ d[index], 0 };
 	case EPG_C64: return (oracle_num){ f[2 * index], f[2 * index + 1] };
 	case EPG_C128: return (oracle_num){ d[2 * index], d[2 * index + 1] };

@@ -388,7 +388,8 @@ static epg_status download(epg_context *context, problem *p)
 {
 	epg_status status = epg_synchronize(context, NULL);
 	for (int which = 0; which < OPERANDS && !status; which++)
-		status = copy_from(context, p->x[which].after, p->x[which].device, p->x[which].total);
+		if (p->x[which].device)
+			status = copy_from(context, p->x[which].after, p->x[which].device, p->x[which].total);
 	if (!status && shares_d(p) >= 0) { /* D's image is the one of C or aux, which has no other content */
 		operand *d = &p->x[EPG_OPERAND_D], *x = &p->x[shares_d(p)];
 		memcpy(d->after, x->after, d->total);

@@ -257,15 +257,17 @@ void epg_cuda_release(const epg_cuda_context *context, void *ptr, bool ordered, 
 {
 	const epg_allocator *allocator = context->allocator;
 	int previous;
-	if (!ptr || epg_cuda_enter(context, &previous))
+	if (!ptr)
 		return;
+	bool entered = epg_cuda_enter(context, &previous) == EPG_SUCCESS; /* the runtime frees memory of any device all the same */
 	if (allocator->alloc)
 		allocator->free(allocator->user, ptr, EPG_MEMORY_DEVICE, stream);
 	else if (ordered)
 		cudaFreeAsync(ptr, stream);
 	else
 		cudaFree(ptr);
-	epg_cuda_leave(context, previous);
+	if (entered)
+		epg_cuda_leave(context, previous);
 }
 
 static epg_status memory_alloc(void *context, size_t nbytes, void **ptr) { return epg_cuda_alloc(context, nbytes, false, NULL, ptr); }
