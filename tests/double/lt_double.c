@@ -362,12 +362,10 @@ static oracle_num factor(const call *c, int which, int64_t item, int64_t row, in
 	oracle_num x = op == CUBLAS_OP_N ? element(c, which, item, row, col) : element(c, which, item, col, row);
 	if (op == CUBLAS_OP_C)
 		x.im = -x.im;
-	if (c->p.d.compute == CUBLAS_COMPUTE_32F_FAST_TF32)
-		x.re = eleven_bits(x.re);
 	return x;
 }
 
-/* Rows of op(A) or columns of op(B) of one item, k numbers each. */
+/* Rows of op(A) or columns of op(B) of one item, k numbers each, as the product sees them. */
 static oracle_num *unpack(const call *c, int which, int64_t item)
 {
 	int64_t lines = which ? c->p.n : c->p.m, k = c->p.k;
@@ -375,6 +373,8 @@ static oracle_num *unpack(const call *c, int which, int64_t item)
 	for (int64_t line = 0; line < lines; line++)
 		for (int64_t l = 0; l < k; l++)
 			x[line * k + l] = which ? factor(c, 1, item, l, line) : factor(c, 0, item, line, l);
+	for (int64_t e = 0; e < lines * k && c->p.d.compute == CUBLAS_COMPUTE_32F_FAST_TF32; e++)
+		x[e].re = eleven_bits(x[e].re);
 	return x;
 }
 
