@@ -57,9 +57,11 @@ driver() { # NAME VERSION INIT: cuDriverGetVersion gives VERSION, cuInit INIT
 		#include <string.h>
 		int cuDriverGetVersion(int *version) { *version = $2; return 0; }
 		int cuInit(unsigned flags) { (void)flags; return $3; }
+		static int nothing(void) { return $3 ? $3 : 999; }
 		int cuGetProcAddress_v2(const char *name, void **to, int version, unsigned long long flags, void *status) {
 			(void)version; (void)flags; (void)status;
-			*to = strcmp(name, "cuInit") == 0 ? (void *)cuInit : strcmp(name, "cuDriverGetVersion") == 0 ? (void *)cuDriverGetVersion : (void *)cuGetProcAddress_v2;
+			*to = strcmp(name, "cuInit") == 0 ? (void *)cuInit : strcmp(name, "cuDriverGetVersion") == 0 ? (void *)cuDriverGetVersion
+				: strcmp(name, "cuGetProcAddress") == 0 ? (void *)cuGetProcAddress_v2 : (void *)nothing;
 			return 0;
 		}
 		int cuGetProcAddress(const char *name, void **to, int version, unsigned long long flags) { return cuGetProcAddress_v2(name, to, version, flags, 0); }
