@@ -28,7 +28,8 @@ typedef struct tuner {
 	double seconds[EPG_MAX_VARIANTS][MAX_ROUNDS];
 	int32_t rounds[EPG_MAX_VARIANTS];
 	void *scalars;                 /* alpha and, 16 bytes further, beta on the device; NULL unless executions read them there */
-	void *expected[NOPERANDS], *got; /* outputs of the estimate's choice, and one of another, on the host */
+	void *before[NOPERANDS], *expected[NOPERANDS], *got; /* outputs: as every candidate finds them, as the estimate's choice leaves them, and one of
+	                                                        another; on the host */
 } tuner;
 
 /* So much of each output, from its beginning, is compared. */
@@ -53,25 +54,21 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-/* Values in [-1, 1) for floating types, random bits for masks, zeros for others. */
+/* Values in [-1, 1) for floating types, random bits for masks, zeros for others: FILL_NBYTES of them, over and over. */
+enum { FILL_NBYTES = 1 << 20 };
+
 static void fill(int32_t type, void *data, int64_t nbytes, uint64_t *seed)
 {
-	float *narrow = data;
-	double *wide = data;
-	unsigned char *bytes = data;
+	int64_t own = nbytes < FILL_NBYTES ? nbytes : FILL_NBYTES;
+	int32_t part = type == EPG_C64 ? EPG_F32 : type == EPG_C128 ? EPG_F64 : type;
+	bool real = part == EPG_F64 || part == EPG_F32 || part == EPG_F16 || part == EPG_BF16;
 	memset(data, 0, (size_t)nbytes);
-	if (type == EPG_F32 || type == EPG_C64)
-		for (int64_t i = 0; i < nbytes / 4; i++)
-			narrow[i] = (float)(int32_t)next_random(seed) / 2147483648.0f;
-	else if (type == EPG_F64 || type == EPG_C128)
-		for (int64_t i = 0; i < nbytes / 8; i++)
-			wide[i] = (double)(int32_t)next_random(seed) / 2147483648.0;
-	else if (type == EPG_F16 || type == EPG_BF16)
-		for (int64_t i = 0; i < nbytes / 2; i++)
-			epg_store_real(type, data, i, (double)(int32_t)next_random(seed) / 2147483648.0);
-	else if (type == EPG_BIT)
-		for (int64_t i = 0; i < nbytes; i++)
-			bytes[i] = (unsigned char)next_random(seed);
+	for (int64_t i = 0; real && i < own / epg_type_nbytes(part, 1); i++)
+		epg_store_real(part, data, i, (double)(int32_t)next_random(seed) / 2147483648.0);
+	for (int64_t i = 0; type == EPG_BIT && i < own; i++)
+		((unsigned char *)data)[i] = (unsigned char)next_random(seed);
+	for (int64_t at = own; at < nbytes; at += own)
+		memcpy((char *)data + at, data, (size_t)(nbytes - at < own ? nbytes - at : own));
 }
 
 static int32_t type_of(const epg_problem *p, int operand)
@@ -112,9 +109,12 @@ static epg_status make_images(tuner *t)
 	for (int operand = 0; operand < NOPERANDS; operand++) {
 		int64_t nbytes = output_nbytes(t, operand);
 		most = nbytes > most ? nbytes : most;
+		uint64_t seed = 1181783497276652981u;
+		t->before[operand] = malloc((size_t)nbytes + 1);
 		t->expected[operand] = malloc((size_t)nbytes + 1);
-		if (!t->expected[operand])
-			return epg_fail(EPG_NO_MEMORY, "no memory for %lld bytes of scratch to measure on", (long long)nbytes);
+		if (!t->before[operand] || !t->expected[operand])
+			return epg_fail(EPG_NO_MEMORY, "no memory for %lld bytes of scratch to measure on", 2 * (long long)nbytes);
+		fill(type_of(&t->plan->problem, operand), t->before[operand], nbytes, &seed);
 	}
 	t->got = malloc((size_t)most);
 	return t->got ? EPG_SUCCESS : epg_fail(EPG_NO_MEMORY, "no memory for %lld bytes of scratch to measure on", (long long)most);
@@ -195,6 +195,7 @@ static void release_all(tuner *t)
 {
 	for (int operand = 0; operand < NOPERANDS; operand++) {
 		backend_of(t)->release(context_of(t), t->memory[operand]);
+		free(t->before[operand]);
 		free(t->expected[operand]);
 	}
 	backend_of(t)->release(context_of(t), t->workspace);
@@ -259,10 +260,8 @@ static epg_status reset_outputs(tuner *t)
 	epg_status status = EPG_SUCCESS;
 	for (int operand = 0; operand < NOPERANDS && !status; operand++) {
 		int64_t nbytes = output_nbytes(t, operand);
-		uint64_t seed = 1181783497276652981u;
-		fill(type_of(&t->plan->problem, operand), t->got, nbytes, &seed);
 		if (nbytes > 0)
-			status = backend_of(t)->upload(context_of(t), t->memory[operand], t->got, (size_t)nbytes, NULL);
+			status = backend_of(t)->upload(context_of(t), t->memory[operand], t->before[operand], (size_t)nbytes, NULL);
 	}
 	return status;
 }

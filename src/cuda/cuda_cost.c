@@ -59,8 +59,8 @@ double epg_cuda_cost_gemm(const epg_cuda_context *context, const epg_problem *p,
 }
 
 /* The vendor orders its proposals as if an epilog cost nothing. Seen on an H200 with bf16 (doc/perf): where D is many tiles, relu's
- * epilogs take least with tiles of 128×128, which leave room for a second block whose product hides the epilog; gelu's behind a
- * short product with tiles of 64×128. Elsewhere the vendor's order is right. */
+ * epilogs take least with tiles of 128×128, which leave room for a second block whose product hides the epilog; gelu's with
+ * tiles of 96×128, behind a short product of 64×128. Elsewhere the vendor's order is right. */
 typedef struct tile_row {
 	int32_t act, least_waves;
 	int64_t most_k;
@@ -70,6 +70,7 @@ typedef struct tile_row {
 static const tile_row tile_rows[] = {
 	{EPG_ACT_RELU, 3, INT64_MAX, CUBLASLT_MATMUL_TILE_128x128},
 	{EPG_ACT_GELU, 3, 128, CUBLASLT_MATMUL_TILE_64x128},
+	{EPG_ACT_GELU, 3, INT64_MAX, CUBLASLT_MATMUL_TILE_96x128},
 };
 
 double epg_cuda_cost_of_algo(const epg_cuda_form *form, const epg_cuda_algo *algo, float first_waves, int32_t i)

@@ -53,15 +53,28 @@ static bool takes_operand(const epg_view *v)
 	return !(v->conj && !v->trans) && vendor_ld(v) >= line_of(v) && same_line_limit(vendor_ld(v), v->type);
 }
 
-/* C beside a D of that type. */
-static bool takes_c(const epg_view *c, int32_t d_type)
-{
-	return c->type == d_type && !c->trans && vendor_ld(c) >= c->rows && same_line_limit(vendor_ld(c), c->type);
-}
-
 static bool aligned_lines(const epg_view *v, int64_t batch)
 {
 	return vendor_ld(v) * size_of(v->type) % 16 == 0 && (batch <= 1 || v->batch_stride * size_of(v->type) % 16 == 0);
+}
+
+/* C lies as D does. */
+static bool c_is_as_d(const epg_problem *p)
+{
+	return p->c.type == p->d.type && !p->c.trans && vendor_ld(&p->c) == vendor_ld(&p->d) && (p->batch <= 1 || p->c.batch_stride == p->d.batch_stride);
+}
+
+/* As planned, C is not read: then it counts as one that lies as D does. An execution with another beta takes the safe recipe. */
+static bool c_ignored(const epg_problem *p) { return p->beta[0] == 0 && p->beta[1] == 0 && !(p->flags & EPG_SCALARS_ON_DEVICE); }
+
+/* May the vendor have C? Of different layouts both must have aligned lines: its kernels count on the same alignment for both. */
+static bool takes_c(const epg_problem *p)
+{
+	const epg_view *c = &p->c;
+	if (c_ignored(p) || c_is_as_d(p))
+		return true;
+	return c->type == p->d.type && !c->trans && vendor_ld(c) >= c->rows && same_line_limit(vendor_ld(c), c->type) && aligned_lines(c, p->batch)
+		&& aligned_lines(&p->d, p->batch);
 }
 
 /* The vendor's bias: per row, of D's type, every item's on a 16-byte boundary (kernels fault below). */
@@ -86,7 +99,7 @@ static bool refuse(char *why, const char *reason)
 static bool takes_epilog(const epg_problem *p, char *why)
 {
 	bool per_row = p->axis == EPG_PER_ROW;
-	if (!takes_c(&p->c, p->d.type))
+	if (!takes_c(p))
 		return refuse(why, "C has another order, type or leading dimension than cuBLASLt takes");
 	if (!same_line_limit(vendor_ld(&p->d), p->d.type))
 		return refuse(why, "d.ld spans 2^31 bytes or more");
@@ -159,9 +172,10 @@ static bool aux_may_be_d(const epg_problem *p)
 /* Decides between vendor and pass. safe: nothing is known of the pointers. */
 static void share_work(const epg_problem *p, bool whole, bool safe, epg_cuda_recipe *r)
 {
-	bool gelu = epg_epilog_act(p->epilog) == EPG_ACT_GELU, forward = !(p->epilog & EPG_GRAD), c_taken = takes_c(&p->c, p->d.type);
+	bool gelu = epg_epilog_act(p->epilog) == EPG_ACT_GELU, forward = !(p->epilog & EPG_GRAD), c_taken = safe ? c_is_as_d(p) : takes_c(p);
 	bool bias = p->epilog & EPG_BIAS, vendor_bias = bias && !safe && p->axis == EPG_PER_ROW && takes_vector(p, &p->bias) && c_taken;
 	r->vendor_epilog = whole ? p->epilog : EPG_EPILOG_DEFAULT;
+	r->c_as_d = c_taken && !safe && c_ignored(p) && !c_is_as_d(p);
 	if (whole)
 		return;
 	r->pass = p->epilog & (EPG_ACT_MASK | EPG_BIAS | EPG_GRAD) || !c_taken;
@@ -310,8 +324,9 @@ static epg_cuda_form form_of(const epg_problem *p, const epg_cuda_recipe *r, int
 	operand_form(&p->a, r->copy_a, &f.a_trans, &f.a_conj, &f.lda, &f.stride_a);
 	operand_form(&p->b, r->copy_b, &f.b_trans, &f.b_conj, &f.ldb, &f.stride_b);
 	f.c_type = f.d_type;
-	f.ldc = r->c_in_pass ? f.ldd : vendor_ld(&p->c);
-	f.stride_c = r->c_in_pass ? f.stride_d : p->c.batch_stride;
+	bool as_d = r->c_in_pass || r->c_as_d;
+	f.ldc = as_d ? f.ldd : vendor_ld(&p->c);
+	f.stride_c = as_d ? f.stride_d : p->c.batch_stride;
 	return f;
 }
 

@@ -17,6 +17,7 @@ typedef struct epg_cuda_recipe {
 	epg_cuda_gemm gemm, last; /* last: of the chunk that is smaller than the others */
 	uint32_t alignment;    /* bytes, of A, B, C and D; bias and aux need 16 where the vendor sees them */
 
+	bool c_as_d;           /* the plan's beta is 0, and the vendor was told that C lies as D does, which it does not */
 	bool pass, c_in_pass;  /* a pass over every chunk; it also adds beta·C */
 	bool turn;             /* the pass leaves its mask in workspace, column-major; it is turned at the end */
 

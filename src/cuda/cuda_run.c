@@ -234,14 +234,18 @@ static bool aligned(const epg_cuda_plan *plan, const epg_operands *o)
 
 static epg_status choose(const epg_cuda_plan *plan, const epg_call *call, const epg_cuda_recipe **r)
 {
+	static const char *const reasons[] = {"a pointer is not aligned to 16 bytes", "d is aux", "beta is not 0, as it was when the plan was made, and C has another layout than D"};
 	const epg_problem *p = &plan->problem;
 	const epg_operands *o = &call->x;
 	bool product = plan->main.product && (scalars_on_device(p) || nonzero(call->alpha)), over_aux = epg_epilog_aux_in(p->epilog) && o->d == o->aux;
-	*r = !product ? &plan->bare : aligned(plan, o) && (!over_aux || plan->main.apart) ? &plan->main : &plan->safe;
-	if (*r != &plan->safe || plan->has_safe)
+	*r = &plan->bare;
+	if (!product)
 		return EPG_SUCCESS;
-	return epg_cuda_fail(EPG_INVALID, over_aux ? "d is aux, for which the plan's workspace limit of %lld bytes leaves no room"
-		: "a pointer is not aligned to 16 bytes, for which the plan's workspace limit of %lld bytes leaves no room", (long long)p->workspace_limit_nbytes);
+	int safe = over_aux && !plan->main.apart ? 2 : plan->main.c_as_d && nonzero(call->beta) ? 3 : !aligned(plan, o);
+	*r = safe ? &plan->safe : &plan->main;
+	if (!safe || plan->has_safe)
+		return EPG_SUCCESS;
+	return epg_cuda_fail(EPG_INVALID, "%s, for which the plan's workspace limit of %lld bytes leaves no room", reasons[safe - 1], (long long)p->workspace_limit_nbytes);
 }
 
 epg_status epg_cuda_execute(const void *state, const epg_call *call)

@@ -209,6 +209,8 @@ static cublasStatus_t check_product(const product *p)
 		if (p->x[i].ld * size_of(&p->x[i]) >= (int64_t)1 << 31)
 			epg_double_complain("matrix %d has lines of %lld elements, which this version computes wrongly", i, (long long)p->x[i].ld);
 	}
+	if (p->x[2].ld != p->x[3].ld && (p->x[2].ld * size_of(&p->x[2]) % 16 || p->x[3].ld * size_of(&p->x[3]) % 16))
+		epg_double_complain("C and D have lines of %lld and %lld elements: kernels count on the same alignment", (long long)p->x[2].ld, (long long)p->x[3].ld);
 	return check_epilogue(p);
 }
 
