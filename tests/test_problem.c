@@ -42,6 +42,7 @@ static int check_all(const epg_matmul_desc *desc)
 	int scalars = desc->alpha[0] != 0 || desc->alpha[1] != 0; /* an overridden alpha = 0 has a test of its own */
 	int good = check_problem(context, desc, &(check_options){ .data = DATA_INTEGERS, .seed = 1, .all_pins = 1 });
 	good &= check_problem(context, desc, &(check_options){ .data = DATA_REALS, .seed = 2, .offset = 1, .null_unread = 1, .all_pins = 1 });
+	good &= check_problem(context, desc, &(check_options){ .data = DATA_REALS, .seed = 5, .all_pins = 1 });
 	if (scalars)
 		good &= check_problem(context, desc, &(check_options){ .data = DATA_INTEGERS, .seed = 3, .override_scalars = 1, .all_pins = 1 });
 	for (int place = IN_PLACE_C; place <= IN_PLACE_AUX; place++)

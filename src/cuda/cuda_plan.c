@@ -89,16 +89,26 @@ static bool takes_aux(const epg_problem *p)
 	return !p->aux.trans && (p->batch <= 1 || p->aux.batch_stride * nbits % 128 == 0) && p->aux.ld * nbits % 128 == 0;
 }
 
+/* Seen of cuBLASLt 13.1: where a line of A, B or D does not begin on a 16-byte boundary, a 16-bit D is rounded first, and bias and
+ * activation come after. copied: A and B have aligned lines by then. */
+static bool rounds_once(const epg_problem *p, bool copied)
+{
+	bool planned = p->align_nbytes == 0 || p->align_nbytes >= 16;
+	return !is_half(p->d.type) || (planned && aligned_lines(&p->d, p->batch) && (copied || (aligned_lines(&p->a, p->batch) && aligned_lines(&p->b, p->batch))));
+}
+
 static bool refuse(char *why, const char *reason)
 {
 	snprintf(why, EPG_WHY_NBYTES, "%s", reason);
 	return false;
 }
 
-/* Can one vendor's call do the whole epilog? A and B are as they are or copied. */
-static bool takes_epilog(const epg_problem *p, char *why)
+/* Can one vendor's call do the whole epilog? */
+static bool takes_epilog(const epg_problem *p, bool copied, char *why)
 {
-	bool per_row = p->axis == EPG_PER_ROW;
+	bool per_row = p->axis == EPG_PER_ROW, forward_gelu = epg_epilog_act(p->epilog) == EPG_ACT_GELU && !(p->epilog & EPG_GRAD);
+	if ((p->epilog & EPG_BIAS || forward_gelu) && !rounds_once(p, copied))
+		return refuse(why, "cuBLASLt rounds D to 16 bits before bias and activation where lines are not aligned to 16 bytes");
 	if (!takes_c(p))
 		return refuse(why, "C has another order, type or leading dimension than cuBLASLt takes");
 	if (!same_line_limit(vendor_ld(&p->d), p->d.type))
@@ -156,9 +166,9 @@ bool epg_cuda_supports(const void *context, const epg_problem *p, int32_t loweri
 	if (!a || !b)
 		return refuse(why, "A or B is conjugated without being transposed, broadcast, or has a leading dimension of 2^31 bytes: pad copies it");
 	if (lowering == FUSED)
-		return takes_epilog(p, why);
+		return takes_epilog(p, false, why);
 	char unused[EPG_WHY_NBYTES];
-	return p->epilog != EPG_EPILOG_DEFAULT || !takes_epilog(p, unused) || refuse(why, "nothing is left for a pass");
+	return p->epilog != EPG_EPILOG_DEFAULT || !takes_epilog(p, false, unused) || refuse(why, "nothing is left for a pass");
 }
 
 /* ---- Recipes ---- */
@@ -170,10 +180,10 @@ static bool aux_may_be_d(const epg_problem *p)
 }
 
 /* Decides between vendor and pass. safe: nothing is known of the pointers. */
-static void share_work(const epg_problem *p, bool whole, bool safe, epg_cuda_recipe *r)
+static void share_work(const epg_problem *p, bool whole, bool safe, bool copied, epg_cuda_recipe *r)
 {
 	bool gelu = epg_epilog_act(p->epilog) == EPG_ACT_GELU, forward = !(p->epilog & EPG_GRAD), c_taken = safe ? c_is_as_d(p) : takes_c(p);
-	bool bias = p->epilog & EPG_BIAS, vendor_bias = bias && !safe && p->axis == EPG_PER_ROW && takes_vector(p, &p->bias) && c_taken;
+	bool bias = p->epilog & EPG_BIAS, vendor_bias = bias && !safe && p->axis == EPG_PER_ROW && takes_vector(p, &p->bias) && c_taken && rounds_once(p, copied);
 	r->vendor_epilog = whole ? p->epilog : EPG_EPILOG_DEFAULT;
 	r->c_as_d = c_taken && !safe && c_ignored(p) && !c_is_as_d(p);
 	if (whole)
@@ -283,7 +293,7 @@ static epg_cuda_recipe recipe_of(const epg_cuda_context *context, const epg_prob
 	r.copy_b = copy_all || (pad && (!takes_operand(&p->b) || !aligned_lines(&p->b, p->batch)));
 	if (copy_all)
 		r.alignment = 16;
-	share_work(p, whole, safe, &r);
+	share_work(p, whole, safe, pad, &r);
 	choose_chunks(p, limit, &r);
 	/* Chunks begin at columns of B that only aligned lines keep aligned. */
 	if ((r.chunk_n < p->n || r.chunk_items < p->batch) && !(r.copy_b || aligned_lines(&p->b, p->batch)))
@@ -450,9 +460,9 @@ int32_t epg_cuda_variants(const void *state, const epg_problem *p, int32_t lower
 		out[0] = (epg_variant){.lowering = PASS, .cost_s = recipe_s(context, p, &r), .workspace_nbytes = r.nbytes};
 		return 1;
 	}
-	if (lowering == FUSED || (lowering == PAD && takes_epilog(p, unused)))
+	if (lowering == FUSED || (lowering == PAD && takes_epilog(p, true, unused)))
 		count = variants_of(context, p, lowering, true, wanted < capacity ? wanted : capacity, out, why);
-	if (lowering == SPLIT || (lowering == PAD && (p->epilog != EPG_EPILOG_DEFAULT || !takes_epilog(p, unused))))
+	if (lowering == SPLIT || (lowering == PAD && (p->epilog != EPG_EPILOG_DEFAULT || !takes_epilog(p, true, unused))))
 		count += variants_of(context, p, lowering, false, wanted < capacity - count ? wanted : capacity - count, out + count, why);
 	return count;
 }
@@ -469,7 +479,7 @@ bool epg_cuda_accepts(const void *state, const epg_problem *p, epg_variant *v, c
 	const epg_cuda_context *context = state;
 	bool pad = is_pad(v->lowering);
 	epg_cuda_recipe r = v->lowering == PASS ? bare_recipe(context, p) : recipe_of(context, p, pad, is_whole(v), false);
-	if (pad && is_whole(v) && !takes_epilog(p, why))
+	if (pad && is_whole(v) && !takes_epilog(p, true, why))
 		return false;
 	if (pad && (v->param[CUDA_NALGO] < 0 || v->param[CUDA_NALGO] > 1))
 		return refuse(why, "whole must be 0 or 1");

@@ -392,6 +392,15 @@ static oracle_num dot(const oracle_num *x, const oracle_num *y, int64_t k, int i
 	return sum;
 }
 
+/* Seen of version 13.1: where lines are not aligned to 16 bytes, a 16-bit D is rounded before bias and activation. */
+static int rounds_early(const product *p)
+{
+	int unaligned = 0;
+	for (int i = 0; i < 4; i++)
+		unaligned |= p->x[i].ld * size_of(&p->x[i]) % 16 != 0;
+	return unaligned && size_of(&p->x[3]) == 2;
+}
+
 static oracle_num affine(const call *c, int64_t item, int64_t i, int64_t j, oracle_num sum)
 {
 	oracle_num z = oracle_type_is_complex(type_of(c->p.x[3].type)) ? times(c->alpha, sum) : (oracle_num){ c->alpha.re * sum.re, 0 };
@@ -399,6 +408,8 @@ static oracle_num affine(const call *c, int64_t item, int64_t i, int64_t j, orac
 		oracle_num x = element(c, 2, item, i, j);
 		z = plus(z, oracle_type_is_complex(type_of(c->p.x[3].type)) ? times(c->beta, x) : (oracle_num){ c->beta.re * x.re, 0 });
 	}
+	if (rounds_early(&c->p))
+		z = oracle_round(type_of(c->p.x[3].type), z);
 	if (has_bias(c->p.d.epilogue))
 		z = plus(z, oracle_load(type_of(c->p.d.vector_type), c->vector, item * c->p.d.stride_vector + i));
 	return z;
