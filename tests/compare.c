@@ -7,7 +7,7 @@
  *                      + slope·u_out·|z| for a derivative of GELU in 16 bits, where z may have been rounded once already
  *     |bgrad - ΣD|  <= G·u_out·Σ|D|                                        of the D that was written
  *
- * with C = 1 (3 for complex numbers) and G = 14 (+ terms/64 for f64, whose sums are not kept in a wider type).
+ * with C = 1 (3 for complex numbers) and G = 14 (+ terms/2 for f64, whose sums are not kept in a wider type).
  * With small integers the first two terms are 0 but for GELU, so values must be equal. A mask bit may differ only where z
  * is NaN or its error could change the sign. Then every byte that is not an element of an output must be what it was. */
 #include "support.h"
@@ -143,7 +143,7 @@ static int compare_bgrad(problem *p)
 {
 	const oracle_layout *o = &p->x[EPG_OPERAND_BGRAD].layout;
 	int exact = p->options.data == DATA_INTEGERS && oracle_act(&p->desc) != EPG_ACT_GELU, good = 1;
-	double factor = 14 + (o->type == EPG_F64 ? (double)sum_terms(&p->desc) / 64 : 0);
+	double factor = 14 + (o->type == EPG_F64 ? (double)sum_terms(&p->desc) / 2 : 0);
 	oracle_sum_d(&p->desc, problem_after(p, EPG_OPERAND_D), problem_before(p, EPG_OPERAND_BGRAD), &p->want);
 	for (int64_t s = 0; o->used && s < p->want.sums_count; s++) {
 		int64_t b = s / p->want.sums_length, i = s % p->want.sums_length;

@@ -12,10 +12,10 @@ LD_LIBRARY_PATH=$DOUBLE_DIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export EPIGEMM_PLUGIN_DIR EPIGEMM_TEST_BACKEND LD_LIBRARY_PATH
 count=0
 
-# run NAME MEMORY
+# run NAME MEMORY ARGUMENT
 run() {
 	count=$((count + 1))
-	output=$(EPIGEMM_TEST_MEMORY=$2 "tests/$1" 2>&1)
+	output=$(EPIGEMM_TEST_MEMORY=$2 "tests/$1" $3 2>&1)
 	status=$?
 	good=$(printf '%s\n' "$output" | grep -c '^ok')
 	if [ $status -eq 0 ] && [ "$good" -gt 0 ] && ! printf '%s\n' "$output" | grep -q -e '^not ok' -e SKIP; then
@@ -28,4 +28,5 @@ run() {
 
 for name in test_problem test_contract test_half test_place; do run $name device; done
 for name in test_problem test_contract; do run $name host; done
+run test_epilogs device 20
 echo "1..$count"
