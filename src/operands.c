@@ -61,6 +61,19 @@ static bool overlap(const footprint *x, const footprint *y)
 
 static bool nonzero(const double x[2]) { return x[0] != 0 || x[1] != 0; }
 
+/* Scalars on a device are not known here: then A and B must be there, and C may be. */
+static bool scalars_here(const epg_plan *plan) { return !(plan->problem.flags & EPG_SCALARS_ON_DEVICE) || plan->context->backend->host_memory; }
+
+static bool is_needed(int need, const epg_call *call, bool known)
+{
+	return need == EPG_NEEDED || (need == EPG_NEEDED_BY_PRODUCT && (!known || nonzero(call->alpha))) || (need == EPG_NEEDED_BY_BETA && known && nonzero(call->beta));
+}
+
+bool epg_operand_needed(const epg_plan *plan, const epg_call *call, int operand)
+{
+	return is_needed(plan->pointers[operand].need, call, scalars_here(plan));
+}
+
 void epg_operands_prepare(epg_plan *plan)
 {
 	const epg_problem *p = &plan->problem;
@@ -129,17 +142,14 @@ static epg_status check_overlap(const epg_problem *p, const pointer *out, const 
 		other->rule->name, other->ptr, (long long)other->rule->nbytes);
 }
 
-static epg_status check_pointers(const epg_plan *plan, const epg_call *call, bool scalars_here)
+static epg_status check_pointers(const epg_plan *plan, const epg_call *call, bool known)
 {
 	const epg_operands *x = &call->x;
 	const void *const ptrs[EPG_NPOINTERS] = {x->a, x->b, x->c, x->d, x->aux, x->bias, x->bgrad};
-	/* Scalars on a device are not known here: then A and B must be there, and C may be. */
-	const bool by_need[] = {[EPG_NOT_NEEDED] = false, [EPG_NEEDED] = true, [EPG_NEEDED_BY_PRODUCT] = !scalars_here || nonzero(call->alpha),
-		[EPG_NEEDED_BY_BETA] = scalars_here && nonzero(call->beta)};
 	pointer all[EPG_NPOINTERS];
 	epg_status status = EPG_SUCCESS;
 	for (int i = 0; i < EPG_NPOINTERS && !status; i++) {
-		all[i] = (pointer){&plan->pointers[i], ptrs[i], by_need[plan->pointers[i].need]};
+		all[i] = (pointer){&plan->pointers[i], ptrs[i], is_needed(plan->pointers[i].need, call, known)};
 		status = check_pointer(&all[i]);
 	}
 	for (int i = 0; i < EPG_NPOINTERS && !status; i++)
@@ -197,15 +207,15 @@ epg_status epg_operands_check(const epg_plan *plan, const epg_operands *operands
 		return status;
 	memcpy(call->alpha, p->alpha, sizeof call->alpha);
 	memcpy(call->beta, p->beta, sizeof call->beta);
-	bool scalars_here = !(p->flags & EPG_SCALARS_ON_DEVICE) || plan->context->backend->host_memory;
-	if (call->x.alpha && scalars_here)
+	bool known = scalars_here(plan);
+	if (call->x.alpha && known)
 		read_scalar(p->scalar, call->x.alpha, call->alpha);
-	if (call->x.beta && scalars_here)
+	if (call->x.beta && known)
 		read_scalar(p->scalar, call->x.beta, call->beta);
 	if (p->swapped)
 		epg_operands_swap(&call->x);
 	status = check_reserved(&call->x);
 	if (!status)
-		status = check_pointers(plan, call, scalars_here);
+		status = check_pointers(plan, call, known);
 	return status ? status : check_workspace(plan, &call->x);
 }

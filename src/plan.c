@@ -68,10 +68,15 @@ epg_status epg_pin_parse(const epg_backend *backend, const char *text, epg_varia
 
 /* ---- Candidates ---- */
 
-static void refuse(epg_plan *plan, const char *name, const char *why)
+epg_status epg_plan_refuse(epg_plan *plan, const char *name, const char *why)
 {
-	epg_text out = {plan->refusals, sizeof plan->refusals, strlen(plan->refusals)};
-	epg_text_add(&out, "  %s: %s\n", name, why);
+	size_t used = plan->refusals ? strlen(plan->refusals) : 0, more = strlen(name) + strlen(why) + sizeof "  : \n";
+	char *grown = realloc(plan->refusals, used + more);
+	if (!grown)
+		return epg_fail(EPG_NO_MEMORY, "no memory for the reasons against a lowering (%zu bytes)", used + more);
+	plan->refusals = grown;
+	snprintf(grown + used, more, "  %s: %s\n", name, why);
+	return EPG_SUCCESS;
 }
 
 /* Keeps the variants sorted by cost. */
@@ -90,35 +95,45 @@ static int64_t missing_nbytes(const epg_plan_options *options, const epg_variant
 	return limit >= 0 && needed > limit ? needed - limit : 0;
 }
 
-static void collect(epg_plan *plan, const epg_plan_options *options, int64_t *least_missing)
+/* The variants of one lowering that fit the limit; why not, for those that do not. */
+static epg_status collect_variants(epg_plan *plan, const epg_plan_options *options, int32_t lowering, int64_t *least_missing)
 {
 	const epg_backend *backend = plan->context->backend;
-	*least_missing = INT64_MAX;
-	for (int32_t l = 0; l < backend->nlowerings; l++) {
-		char why[EPG_WHY_NBYTES] = "";
-		epg_variant found[EPG_MAX_VARIANTS];
-		int32_t room = EPG_MAX_VARIANTS - plan->nvariants, share = EPG_MAX_VARIANTS / backend->nlowerings; /* no lowering crowds another out */
-		if (!backend->supports(plan->context->state, &plan->problem, l, why)) {
-			refuse(plan, backend->lowerings[l].name, why);
+	const char *name = backend->lowerings[lowering].name;
+	char why[EPG_WHY_NBYTES] = "";
+	epg_variant found[EPG_MAX_VARIANTS];
+	int32_t room = EPG_MAX_VARIANTS - plan->nvariants, share = EPG_MAX_VARIANTS / backend->nlowerings; /* no lowering crowds another out */
+	int32_t count = backend->variants(plan->context->state, &plan->problem, lowering, options->rigor, found, room < share ? room : share, why);
+	epg_status status = count == 0 && why[0] ? epg_plan_refuse(plan, name, why) : EPG_SUCCESS;
+	for (int32_t i = 0; i < count && !status; i++) {
+		int64_t missing = missing_nbytes(options, &found[i]);
+		if (!missing) {
+			insert(plan, &found[i]);
 			continue;
 		}
-		int32_t count = backend->variants(plan->context->state, &plan->problem, l, options->rigor, found, room < share ? room : share, why);
-		if (count == 0 && why[0])
-			refuse(plan, backend->lowerings[l].name, why);
-		for (int32_t i = 0; i < count; i++) {
-			int64_t missing = missing_nbytes(options, &found[i]);
-			if (!missing) {
-				insert(plan, &found[i]);
-				continue;
-			}
-			*least_missing = missing < *least_missing ? missing : *least_missing;
-			snprintf(why, sizeof why, "the workspace limit of %lld bytes is %lld bytes too small", (long long)options->workspace_limit_nbytes, (long long)missing);
-			refuse(plan, backend->lowerings[l].name, why);
-		}
+		*least_missing = missing < *least_missing ? missing : *least_missing;
+		snprintf(why, sizeof why, "the workspace limit of %lld bytes is %lld bytes too small", (long long)options->workspace_limit_nbytes, (long long)missing);
+		status = epg_plan_refuse(plan, name, why);
 	}
+	return status;
+}
+
+static epg_status collect(epg_plan *plan, const epg_plan_options *options, int64_t *least_missing)
+{
+	const epg_backend *backend = plan->context->backend;
+	epg_status status = EPG_SUCCESS;
+	*least_missing = INT64_MAX;
+	for (int32_t l = 0; l < backend->nlowerings && !status; l++) {
+		char why[EPG_WHY_NBYTES] = "";
+		bool supported = backend->supports(plan->context->state, &plan->problem, l, why);
+		status = supported ? collect_variants(plan, options, l, least_missing) : epg_plan_refuse(plan, backend->lowerings[l].name, why);
+	}
+	return status;
 }
 
 /* ---- Choosing ---- */
+
+enum { KEY_NBYTES = EPG_TEXT_NBYTES + 64 };
 
 /* Makes the pinned variant the chosen one, adding it to the candidates if it is not among them. */
 static epg_status choose_pinned(epg_plan *plan, const char *pin, const epg_plan_options *options)
@@ -147,13 +162,26 @@ static epg_status choose_pinned(epg_plan *plan, const char *pin, const epg_plan_
 	return EPG_SUCCESS;
 }
 
+/* Wisdom's key: the problem line; what was measured under a limit has it behind the line, as a comment. */
+static void wisdom_key(const epg_plan *plan, char key[KEY_NBYTES])
+{
+	int64_t limit = plan->problem.workspace_limit_nbytes;
+	epg_text out = {key, KEY_NBYTES, 0};
+	epg_text_add(&out, "%s", plan->line);
+	if (limit >= 0)
+		epg_text_add(&out, " # workspace limit %lld", (long long)limit);
+}
+
 /* True when wisdom knows the problem and its pin still works here. */
 static bool choose_wise(epg_plan *plan, const epg_plan_options *options)
 {
 	epg_context *context = plan->context;
-	char pin[EPG_PIN_NBYTES] = "";
+	char pin[EPG_PIN_NBYTES] = "", key[KEY_NBYTES];
+	wisdom_key(plan, key);
 	pthread_mutex_lock(&context->wisdom_lock);
-	const char *known = epg_wisdom_find(&context->wisdom, plan->line);
+	const char *known = epg_wisdom_find(&context->wisdom, key);
+	if (!known)
+		known = epg_wisdom_find(&context->wisdom, plan->line);
 	if (known)
 		snprintf(pin, sizeof pin, "%s", known);
 	pthread_mutex_unlock(&context->wisdom_lock);
@@ -166,13 +194,14 @@ static bool choose_wise(epg_plan *plan, const epg_plan_options *options)
 static epg_status choose_measured(epg_plan *plan, int32_t rigor)
 {
 	epg_context *context = plan->context;
-	char pin[EPG_PIN_NBYTES];
+	char pin[EPG_PIN_NBYTES], key[KEY_NBYTES];
 	epg_status status = epg_tune(plan, rigor);
-	if (status)
+	if (status || plan->problem.sm_count != 0) /* which the key does not tell */
 		return status;
+	wisdom_key(plan, key);
 	epg_pin_print(context->backend, &plan->variants[plan->chosen], pin, sizeof pin);
 	pthread_mutex_lock(&context->wisdom_lock);
-	status = plan->problem.sm_count == 0 ? epg_wisdom_add(&context->wisdom, plan->line, pin) : EPG_SUCCESS; /* the line does not tell it */
+	status = epg_wisdom_add(&context->wisdom, key, pin);
 	pthread_mutex_unlock(&context->wisdom_lock);
 	return status;
 }
@@ -252,13 +281,15 @@ static epg_status build(epg_plan *plan, const epg_plan_options *options, bool ow
 		return epg_fail(EPG_INVALID, "options.memory is EPG_MEMORY_HOST, but desc.flags has EPG_SCALARS_ON_DEVICE: scalars must be on the host too");
 	fill_extents(plan);
 	epg_operands_prepare(plan);
-	collect(plan, options, &missing);
+	epg_status status = collect(plan, options, &missing);
+	if (status)
+		return status;
 	if (plan->nvariants == 0 && missing != INT64_MAX)
 		return epg_fail(EPG_NO_MEMORY, "options.workspace_limit_nbytes is %lld, but must be at least %lld more for this problem",
 			(long long)options->workspace_limit_nbytes, (long long)missing);
 	if (plan->nvariants == 0)
-		return epg_fail(EPG_UNSUPPORTED, "no lowering of the %s backend takes this problem:\n%s", backend->name, plan->refusals);
-	epg_status status = choose(plan, options);
+		return epg_fail(EPG_UNSUPPORTED, "no lowering of the %s backend takes this problem:\n%s", backend->name, plan->refusals ? plan->refusals : "");
+	status = choose(plan, options);
 	if (!status)
 		status = backend->plan_create(plan->context->state, &plan->problem, &plan->variants[plan->chosen], own_workspace && !plan->staged, &plan->state);
 	if (status)
@@ -296,6 +327,7 @@ epg_status epg_plan_make(epg_context *context, const epg_matmul_desc *desc, cons
 	if (status) {
 		epg_fail_context(plan->line);
 		epg_log_write(&context->log, EPG_LOG_ERROR, "plan: %s", epg_last_error());
+		free(plan->refusals);
 		free(plan);
 		return status;
 	}
@@ -318,30 +350,48 @@ void epg_plan_destroy(epg_plan *plan)
 		return;
 	epg_context *context = plan->context;
 	context->backend->plan_destroy(plan->state);
+	free(plan->refusals);
 	free(plan);
 	epg_context_release(context);
 }
 
 /* ---- Telling ---- */
 
+static void explain_candidates(const epg_plan *plan, epg_text *out)
+{
+	char pin[EPG_PIN_NBYTES];
+	for (int32_t i = 0; i < plan->nvariants; i++) {
+		epg_pin_print(plan->context->backend, &plan->variants[i], pin, sizeof pin);
+		epg_text_add(out, "candidate %d: %s, estimated %.3g us", i, pin, plan->variants[i].cost_s * 1e6);
+		if (plan->measured_s[i] > 0)
+			epg_text_add(out, ", measured %.3g us", plan->measured_s[i] * 1e6);
+		epg_text_add(out, "\n");
+	}
+}
+
+/* Straight into the caller's text: there may be any number of lines. */
 epg_status epg_plan_explain(const epg_plan *plan, char *text, size_t text_nbytes, size_t *needed_nbytes)
 {
-	char all[EPG_EXPLAIN_NBYTES], own[1024] = "", pin[EPG_PIN_NBYTES];
+	char own[2048] = "", pin[EPG_PIN_NBYTES];
 	if (!plan)
 		return epg_fail(EPG_INVALID, "plan is NULL");
-	epg_text out = {all, sizeof all, 0};
+	if (text_nbytes > 0 && !text)
+		return epg_fail(EPG_INVALID, "text is NULL although text_nbytes is %zu", text_nbytes);
+	epg_text out = {text, text_nbytes, 0};
 	epg_pin_print(plan->context->backend, &plan->variants[plan->chosen], pin, sizeof pin);
 	plan->context->backend->plan_explain(plan->state, own, sizeof own);
 	epg_text_add(&out, "problem: %s\nway: %s (%s)\nworkspace: %zu bytes\n%s", plan->line, pin, plan->reason, plan->info.workspace_nbytes, own);
+	if (plan->staged)
+		epg_text_add(&out, "operands are on the host: each execution takes them to %lld bytes of the device's memory, and the outputs back\n",
+			(long long)epg_host_nbytes(plan));
 	if (plan->problem.swapped)
 		epg_text_add(&out, "D is row-major: computed as its transpose, with a and b exchanged\n");
-	for (int32_t i = 0; i < plan->nvariants; i++) {
-		epg_pin_print(plan->context->backend, &plan->variants[i], pin, sizeof pin);
-		epg_text_add(&out, "candidate %d: %s, estimated %.3g us\n", i, pin, plan->variants[i].cost_s * 1e6);
-	}
-	if (plan->refusals[0])
+	explain_candidates(plan, &out);
+	if (plan->refusals)
 		epg_text_add(&out, "not taken:\n%s", plan->refusals);
-	return epg_text_out(all, text, text_nbytes, needed_nbytes);
+	if (needed_nbytes)
+		*needed_nbytes = out.length + 1;
+	return EPG_SUCCESS;
 }
 
 epg_status epg_plan_pin(const epg_plan *plan, int32_t i, char *text, size_t text_nbytes, size_t *needed_nbytes)

@@ -12,7 +12,7 @@
 #include "log.h"
 #include "wisdom.h"
 
-enum { EPG_PIN_NBYTES = 512, EPG_EXPLAIN_NBYTES = 8192 };
+enum { EPG_PIN_NBYTES = 512 };
 
 struct epg_context {
 	atomic_int references; /* the caller's and one for each plan */
@@ -52,7 +52,8 @@ struct epg_plan {
 	int64_t extent_nbytes[EPG_NPOINTERS]; /* by EPG_OPERAND_… in the canonical problem: bytes from the pointer to the end */
 	epg_pointer_rule pointers[EPG_NPOINTERS];
 	char line[EPG_TEXT_NBYTES];
-	char refusals[2048];      /* why lowerings or variants are not candidates, a line each */
+	double measured_s[EPG_MAX_VARIANTS]; /* 0: not measured */
+	char *refusals;           /* why lowerings or variants are not candidates, a line each; NULL: none */
 	char reason[256];         /* why the chosen one was chosen */
 };
 
@@ -63,14 +64,23 @@ epg_status epg_pin_parse(const epg_backend *backend, const char *text, epg_varia
 /* epg_plan_create, but the plan need not own its workspace: then every execution must be given one. */
 epg_status epg_plan_make(epg_context *context, const epg_matmul_desc *desc, const epg_plan_options *options, bool own_workspace, epg_plan **plan);
 
+/* Adds "name: why" to plan->refusals. EPG_NO_MEMORY. */
+epg_status epg_plan_refuse(epg_plan *plan, const char *name, const char *why);
+
 /* Fills plan->pointers from the problem and the extents. */
 void epg_operands_prepare(epg_plan *plan);
 
 /* Checks the pointers of an execution and fills the call, in canonical form. *empty: there is nothing to do. In operands.c. */
 epg_status epg_operands_check(const epg_plan *plan, const epg_operands *operands, epg_call *call, bool *empty);
 
+/* Does this execution use the operand (EPG_OPERAND_…, canonical problem)? For a call that has been checked. */
+bool epg_operand_needed(const epg_plan *plan, const epg_call *call, int operand);
+
 /* Carries a staged plan out: operands to the device, outputs back. In host_memory.c. */
 epg_status epg_host_execute(const epg_plan *plan, const epg_call *call);
+
+/* Device memory of one such execution, at most. */
+int64_t epg_host_nbytes(const epg_plan *plan);
 
 /* Times the plan's candidates on scratch memory and sets plan->chosen and plan->reason. In tune.c. */
 epg_status epg_tune(epg_plan *plan, int32_t rigor);

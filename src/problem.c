@@ -395,7 +395,7 @@ epg_status epg_problem_from_desc(const epg_matmul_desc *desc, epg_problem *probl
 	epg_status status = epg_desc_read(desc, &full);
 	if (status)
 		return status;
-	epg_problem p = {0};
+	epg_problem p = {.workspace_limit_nbytes = -1};
 	status = fill_problem(&full, &p);
 	if (status) {
 		char line[EPG_TEXT_NBYTES];

@@ -27,7 +27,7 @@ typedef struct epg_span {
 typedef struct epg_problem {
 	int64_t m, n, k, batch;
 	int32_t compute, scalar, epilog, axis, flags, align_nbytes;
-	/* Of the plan's options: multiprocessors to use (0: all), bytes of workspace (-1: no limit). */
+	/* Of the plan's options: multiprocessors to use (0: all), bytes of workspace (-1: no limit). Until there is a plan, these. */
 	int32_t sm_count;
 	int64_t workspace_limit_nbytes;
 	double alpha[2], beta[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * MEASURE and PATIENT: the candidates run on scratch operands with random data, in shuffled order, round after round, until
- * the time is up; the median counts. A candidate whose outputs differ from those of the estimate's choice is refused, and so is one that
- * the device fails; the estimate's choice keeps its place unless another is faster by more than the margin. */
+ * the time is up; the median counts. The first, by estimate, that works is the one to beat: a candidate whose outputs differ from its is refused,
+ * and so is one that the device refuses or fails; it keeps its place unless another is faster by more than the margin. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "dtype.h"
-#include "epilog.h"
 #include "half.h"
 #include "plan.h"
 
@@ -25,15 +24,18 @@ typedef struct tuner {
 	epg_plan *plan;
 	void *memory[NOPERANDS], *workspace;
 	void *state[EPG_MAX_VARIANTS]; /* NULL: out of the race */
+	int32_t first;                 /* the first candidate that works; -1: none yet */
+	epg_status failure;            /* of the last that did not */
 	double seconds[EPG_MAX_VARIANTS][MAX_ROUNDS];
 	int32_t rounds[EPG_MAX_VARIANTS];
 	void *scalars;                 /* alpha and, 16 bytes further, beta on the device; NULL unless executions read them there */
-	void *before[NOPERANDS], *expected[NOPERANDS], *got; /* outputs: as every candidate finds them, as the estimate's choice leaves them, and one of
-	                                                        another; on the host */
+	/* Outputs on the host, as far as they are compared: as every candidate finds them, as the first one leaves them, one of another. */
+	char *before[NOPERANDS], *expected[NOPERANDS], *got;
 } tuner;
 
-/* So much of each output, from its beginning, is compared. */
+/* Of an output larger than this, so many pieces are compared, spread from its beginning to its end. */
 static const int64_t compared_nbytes = 64 << 20;
+enum { NPIECES = 64 };
 
 static const epg_backend *backend_of(const tuner *t) { return t->plan->context->backend; }
 static void *context_of(const tuner *t) { return t->plan->context->state; }
@@ -54,8 +56,9 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-/* Values in [-1, 1) for floating types, random bits for masks, zeros for others: FILL_NBYTES of them, over and over. */
-enum { FILL_NBYTES = 1 << 20 };
+/* Values in [-1, 1) for floating types, random bits for masks, zeros for others: FILL_NBYTES of them, over and over: 16 times a prime, so that
+ * columns a power of two apart are not the same and one taken for another shows. */
+enum { FILL_NBYTES = 16 * 65521 };
 
 static void fill(int32_t type, void *data, int64_t nbytes, uint64_t *seed)
 {
@@ -94,12 +97,11 @@ static epg_status make_operand(tuner *t, int operand, uint64_t *seed)
 	return status == EPG_NO_MEMORY ? epg_fail(EPG_NO_MEMORY, "no memory for %lld bytes of scratch to measure on", (long long)nbytes) : status;
 }
 
-/* Outputs are D, an aux that is not read, and the gradient. */
+/* Outputs are D, an aux that is not read, and the gradient. Bytes that are compared. */
 static int64_t output_nbytes(const tuner *t, int operand)
 {
 	const epg_plan *plan = t->plan;
-	bool output = operand == EPG_OPERAND_D || operand == EPG_OPERAND_BGRAD || (operand == EPG_OPERAND_AUX && epg_epilog_aux_out(plan->problem.epilog));
-	int64_t nbytes = output ? plan->extent_nbytes[operand] : 0;
+	int64_t nbytes = plan->pointers[operand].output ? plan->extent_nbytes[operand] : 0;
 	return nbytes < compared_nbytes ? nbytes : compared_nbytes;
 }
 
@@ -144,38 +146,6 @@ static epg_status make_scalars(tuner *t)
 	return status ? status : backend_of(t)->upload(context_of(t), t->scalars, image, sizeof image, NULL);
 }
 
-/* Takes a candidate out of the race, with the reason; the last one stays. */
-static void drop(tuner *t, int32_t i, const char *why)
-{
-	epg_plan *plan = t->plan;
-	epg_text out = {plan->refusals, sizeof plan->refusals, strlen(plan->refusals)};
-	epg_text_add(&out, "  candidate %d: %s\n", i, why);
-	if (t->state[i])
-		backend_of(t)->plan_destroy(t->state[i]);
-	t->state[i] = NULL;
-}
-
-/* A candidate that the vendor refuses or fails is out; only the first must work. */
-static bool only_out(int32_t i, epg_status status)
-{
-	return i > 0 && (status == EPG_UNSUPPORTED || status == EPG_DEVICE_ERROR);
-}
-
-static epg_status make_states(tuner *t)
-{
-	epg_plan *plan = t->plan;
-	for (int32_t i = 0; i < plan->nvariants; i++) {
-		if (plan->variants[i].cost_s > HOPELESS_FACTOR * plan->variants[0].cost_s)
-			continue;
-		epg_status status = backend_of(t)->plan_create(context_of(t), &plan->problem, &plan->variants[i], false, &t->state[i]);
-		if (status && !only_out(i, status))
-			return status;
-		if (status)
-			drop(t, i, epg_last_error());
-	}
-	return EPG_SUCCESS;
-}
-
 static epg_status make_all(tuner *t)
 {
 	uint64_t seed = 88172645463325252u;
@@ -186,9 +156,7 @@ static epg_status make_all(tuner *t)
 		status = make_workspace(t);
 	if (!status)
 		status = make_scalars(t);
-	if (!status)
-		status = make_images(t);
-	return status ? status : make_states(t);
+	return status ? status : make_images(t);
 }
 
 static void release_all(tuner *t)
@@ -253,16 +221,26 @@ static double difference(int32_t type, const void *x, const void *y, int64_t nby
 	return largest > 0 ? worst / largest : worst;
 }
 
+/* The compared pieces of an output, to the device or from it; on the host they lie one behind the other. The last ends where the output
+ * ends, the others begin at multiples of 16 bytes. */
+static epg_status copy_pieces(tuner *t, int operand, char *image, bool to_device)
+{
+	int64_t nbytes = output_nbytes(t, operand), gap = t->plan->extent_nbytes[operand] - nbytes, count = gap > 0 ? NPIECES : 1, piece = nbytes / count;
+	epg_status status = EPG_SUCCESS;
+	for (int64_t i = 0; i < count && piece > 0 && !status; i++) {
+		char *there = (char *)t->memory[operand] + i * piece + (i == count - 1 ? gap : gap / NPIECES / 16 * 16 * i), *here = image + i * piece;
+		status = to_device ? backend_of(t)->upload(context_of(t), there, here, (size_t)piece, NULL) : backend_of(t)->download(context_of(t), here, there, (size_t)piece, NULL);
+	}
+	return status;
+}
+
 /* Every candidate begins with the same random outputs: those of the one before would make one that writes nothing look right, and a
  * gradient may be added to. */
 static epg_status reset_outputs(tuner *t)
 {
 	epg_status status = EPG_SUCCESS;
-	for (int operand = 0; operand < NOPERANDS && !status; operand++) {
-		int64_t nbytes = output_nbytes(t, operand);
-		if (nbytes > 0)
-			status = backend_of(t)->upload(context_of(t), t->memory[operand], t->before[operand], (size_t)nbytes, NULL);
-	}
+	for (int operand = 0; operand < NOPERANDS && !status; operand++)
+		status = copy_pieces(t, operand, t->before[operand], true);
 	return status;
 }
 
@@ -272,50 +250,86 @@ static double allowed(int32_t type)
 	return type == EPG_F64 || type == EPG_C128 ? 1e-9 : type == EPG_F16 || type == EPG_BF16 ? 3e-2 : type == EPG_BIT ? 1e-3 : 2e-3;
 }
 
-/* The share of mask bits that differ: z near 0 may fall on either side. */
-static double bit_difference(const unsigned char *x, const unsigned char *y, int64_t nbytes)
+/* The share of mask bits that differ: z near 0 may fall on either side. Two bits are always few. */
+static double bit_difference(const char *x, const char *y, int64_t nbytes)
 {
 	int64_t differing = 0;
 	for (int64_t i = 0; i < nbytes; i++)
-		differing += __builtin_popcount(x[i] ^ y[i]);
-	return (double)differing / (8 * (double)nbytes);
+		differing += __builtin_popcount((unsigned char)(x[i] ^ y[i]));
+	return differing <= 2 ? 0 : (double)differing / (8 * (double)nbytes);
 }
 
-/* Fetches an output; *apart is how far it is from that of the first. */
-static epg_status compare_output(tuner *t, int32_t i, int operand, double *apart)
+/* Fetches an output; *apart is how far it is from that of the first, which becomes the one to compare with. */
+static epg_status compare_output(tuner *t, int operand, double *apart)
 {
 	int32_t type = type_of(&t->plan->problem, operand);
 	int64_t nbytes = output_nbytes(t, operand);
-	void *image = i == 0 ? t->expected[operand] : t->got;
-	epg_status status = nbytes > 0 ? backend_of(t)->download(context_of(t), image, t->memory[operand], (size_t)nbytes, NULL) : EPG_SUCCESS;
-	*apart = status || i == 0 || nbytes == 0 ? 0 : type == EPG_BIT ? bit_difference(t->expected[operand], image, nbytes)
+	char *image = t->first < 0 ? t->expected[operand] : t->got;
+	epg_status status = copy_pieces(t, operand, image, false);
+	*apart = status || t->first < 0 || nbytes == 0 ? 0 : type == EPG_BIT ? bit_difference(t->expected[operand], image, nbytes)
 		: difference(type, t->expected[operand], image, nbytes);
 	return status;
 }
 
-/* Warms a variant up; one that computes something else than the first, or fails, is out. */
-static epg_status check_variant(tuner *t, int32_t i)
+/* ---- Who is in the race ---- */
+
+/* Takes a candidate out of it, with the reason. */
+static epg_status drop(tuner *t, int32_t i, const char *why)
 {
-	static const char *const names[NOPERANDS] = {"a", "b", "c", "D", "aux", "bias", "gradient"};
+	char name[32];
+	snprintf(name, sizeof name, "candidate %d", i);
+	if (t->state[i])
+		backend_of(t)->plan_destroy(t->state[i]);
+	t->state[i] = NULL;
+	return epg_plan_refuse(t->plan, name, why);
+}
+
+/* Statuses of a candidate that the vendor refuses or fails: another may work. */
+static bool droppable(epg_status status) { return status == EPG_UNSUPPORTED || status == EPG_DEVICE_ERROR; }
+
+/* Runs a candidate, which warms it up; one that computes something else than the first is out. */
+static epg_status check_outputs(tuner *t, int32_t i)
+{
+	static const char *const names[NOPERANDS] = {"A", "B", "C", "D", "aux", "bias", "gradient"};
 	double apart;
 	char why[128];
 	epg_status status = reset_outputs(t);
-	if (!status) {
+	if (!status)
 		status = run(t, i);
-		if (only_out(i, status)) {
-			drop(t, i, epg_last_error());
-			return EPG_SUCCESS;
-		}
-	}
-	for (int operand = EPG_OPERAND_D; operand < NOPERANDS && !status; operand++) {
-		status = compare_output(t, i, operand, &apart);
-		if (!status && !(apart <= allowed(type_of(&t->plan->problem, operand)))) {
-			snprintf(why, sizeof why, "its %s differs by %.3g from the estimate's choice", names[operand], apart);
-			drop(t, i, why);
-			break;
-		}
+	for (int operand = 0; operand < NOPERANDS && !status; operand++) {
+		status = compare_output(t, operand, &apart);
+		if (status || apart <= allowed(type_of(&t->plan->problem, operand)))
+			continue;
+		snprintf(why, sizeof why, "its %s differs by %.3g from that of candidate %d", names[operand], apart, t->first);
+		return drop(t, i, why);
 	}
 	return status;
+}
+
+static epg_status admit(tuner *t, int32_t i)
+{
+	epg_plan *plan = t->plan;
+	if (t->first >= 0 && plan->variants[i].cost_s > HOPELESS_FACTOR * plan->variants[t->first].cost_s)
+		return EPG_SUCCESS;
+	epg_status status = backend_of(t)->plan_create(context_of(t), &plan->problem, &plan->variants[i], false, &t->state[i]);
+	if (!status)
+		status = check_outputs(t, i);
+	if (droppable(status)) {
+		t->failure = status;
+		return drop(t, i, epg_last_error());
+	}
+	if (!status && t->first < 0)
+		t->first = i;
+	return status;
+}
+
+/* When none works, the status and the sentence are the last one's. */
+static epg_status admit_all(tuner *t)
+{
+	epg_status status = EPG_SUCCESS;
+	for (int32_t i = 0; i < t->plan->nvariants && !status; i++)
+		status = admit(t, i);
+	return status ? status : t->first < 0 ? t->failure : EPG_SUCCESS;
 }
 
 /* ---- Timing ---- */
@@ -344,9 +358,11 @@ static epg_status one_round(tuner *t, uint64_t *seed)
 	for (int32_t i = 0; i < count; i++) {
 		int32_t v = order[i];
 		epg_status status = t->state[v] ? time_one(t, v, &t->seconds[v][t->rounds[v]]) : EPG_SUCCESS;
+		t->rounds[v] += !status && t->state[v];
+		if (droppable(status) && v != t->first)
+			status = drop(t, v, epg_last_error());
 		if (status)
 			return status;
-		t->rounds[v] += t->state[v] != NULL;
 	}
 	return EPG_SUCCESS;
 }
@@ -354,12 +370,12 @@ static epg_status one_round(tuner *t, uint64_t *seed)
 /* After the first round those that are far behind need no more of the time. */
 static void drop_slow(tuner *t)
 {
-	double best = t->seconds[0][0];
-	for (int32_t i = 1; i < t->plan->nvariants; i++)
+	double best = t->seconds[t->first][0];
+	for (int32_t i = 0; i < t->plan->nvariants; i++)
 		if (t->state[i] && t->seconds[i][0] < best)
 			best = t->seconds[i][0];
-	for (int32_t i = 1; i < t->plan->nvariants; i++)
-		if (t->state[i] && t->seconds[i][0] > DROP_FACTOR * best) {
+	for (int32_t i = 0; i < t->plan->nvariants; i++)
+		if (t->state[i] && i != t->first && t->seconds[i][0] > DROP_FACTOR * best) {
 			backend_of(t)->plan_destroy(t->state[i]);
 			t->state[i] = NULL;
 		}
@@ -384,11 +400,13 @@ static void choose(tuner *t)
 {
 	epg_plan *plan = t->plan;
 	char pin[EPG_PIN_NBYTES];
-	double first = median(t, 0), best = first;
-	plan->chosen = 0;
-	for (int32_t i = 1; i < plan->nvariants; i++)
-		if (t->state[i] && median(t, i) * margin < first && median(t, i) < best) {
-			best = median(t, i);
+	for (int32_t i = 0; i < plan->nvariants; i++)
+		plan->measured_s[i] = t->rounds[i] > 0 ? median(t, i) : 0;
+	double first = plan->measured_s[t->first], best = first;
+	plan->chosen = t->first;
+	for (int32_t i = 0; i < plan->nvariants; i++)
+		if (t->state[i] && plan->measured_s[i] * margin < first && plan->measured_s[i] < best) {
+			best = plan->measured_s[i];
 			plan->chosen = i;
 		}
 	epg_pin_print(backend_of(t), &plan->variants[plan->chosen], pin, sizeof pin);
@@ -401,10 +419,10 @@ epg_status epg_tune(epg_plan *plan, int32_t rigor)
 	if (!t)
 		return epg_fail(EPG_NO_MEMORY, "no memory to measure with (%zu bytes)", sizeof *t);
 	t->plan = plan;
+	t->first = -1;
 	epg_status status = make_all(t);
-	for (int32_t i = 0; i < plan->nvariants && !status; i++)
-		if (t->state[i])
-			status = check_variant(t, i);
+	if (!status)
+		status = admit_all(t);
 	if (!status)
 		status = time_all(t, rigor);
 	if (!status)
