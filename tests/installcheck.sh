@@ -38,6 +38,17 @@ int main(void)
 }
 END
 cp "$dir/t.c" "$dir/t.cc"
+cat > "$dir/status.c" <<'END'
+#include <epigemm.h>
+#include <stdio.h>
+int main(void)
+{
+	char text[1024] = "";
+	epg_backend_status("cuda", text, sizeof text, NULL);
+	puts(text);
+	return 0;
+}
+END
 
 report() { # report STATUS NAME
 	n=$((n + 1))
@@ -67,6 +78,13 @@ check() {
 		case $libs in *blas*|*gomp*|*openmp*) false ;; *) true ;; esac; report $? "$1: the shared link names epigemm alone"
 		run "$1: C, shared" "$CC" t.c "$cflags $libs"
 		command -v ${CXX%% *} > /dev/null && run "$1: C++, shared" "$CXX" t.cc "$cflags $libs"
+		# Where the plug-in was installed it is found beside the library, whatever it then says about a GPU; EPIGEMM_PLUGIN_DIR must not decide.
+		if [ -e "$here/epigemm/cuda.so" ]; then
+			eval "$CC $CFLAGS \"\$dir/status.c\" -o \"\$dir/status\" $LDFLAGS $cflags $libs" && why=$(env -u EPIGEMM_PLUGIN_DIR "$dir/status") \
+				&& case $why in *plug-in*|*symbol*|*ABI*) false ;; *) true ;; esac
+			report $? "$1: the CUDA plug-in beside the library: $why"
+			[ ! -e "$here/epigemm/cuda.la" ]; report $? "$1: no cuda.la"
+		fi
 	fi
 	if [ -e "$here/libepigemm.a" ]; then
 		# The archive by name, in the place of -lepigemm: everything else as --static gives it.
@@ -85,6 +103,7 @@ case $libdir in
 	mkdir "$dir/moved here" && mkdir -p "$dir/moved here${libdir#"$prefix"}" "$dir/moved here/include"
 	cp -R "$destdir$libdir"/libepigemm* "$destdir$libdir/pkgconfig" "$dir/moved here${libdir#"$prefix"}"
 	cp "$destdir$includedir/epigemm.h" "$dir/moved here/include"
+	[ ! -e "$destdir$libdir/epigemm" ] || cp -R "$destdir$libdir/epigemm" "$dir/moved here${libdir#"$prefix"}"
 	check "moved into a directory with a space" "$dir/moved here" "$dir/moved here${libdir#"$prefix"}" ;;
 esac
 echo "installcheck: $n checks, $failures failed"
