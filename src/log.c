@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Long enough for a sentence and the problem line behind it. */
-static __thread char last_error[2 * EPG_TEXT_NBYTES];
+static __thread char last_error[sizeof(epg_error)];
 
 const char *epg_last_error(void)
 {
@@ -22,6 +22,16 @@ epg_status epg_fail(epg_status status, const char *format, ...)
 	vsnprintf(last_error, EPG_TEXT_NBYTES, format, args);
 	va_end(args);
 	return status;
+}
+
+void epg_error_keep(epg_error *error)
+{
+	memcpy(error->text, last_error, sizeof last_error);
+}
+
+void epg_error_restore(const epg_error *error)
+{
+	memcpy(last_error, error->text, sizeof last_error);
 }
 
 void epg_fail_context(const char *line)

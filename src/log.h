@@ -26,6 +26,11 @@ typedef struct epg_log {
 /* Sets the thread's last error to the sentence and returns status. */
 epg_status epg_fail(epg_status status, const char *format, ...) EPG_PRINTF(2, 3);
 
+/* A call that tries what may fail, and succeeds all the same, leaves the last error as it was: it keeps that first and puts it back. */
+typedef struct epg_error { char text[2 * EPG_TEXT_NBYTES]; } epg_error;
+void epg_error_keep(epg_error *error);
+void epg_error_restore(const epg_error *error);
+
 /* Appends " [line]" to the thread's last error, once; for callers that know the problem. */
 void epg_fail_context(const char *line);
 

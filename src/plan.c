@@ -305,6 +305,8 @@ static epg_status build(epg_plan *plan, const epg_plan_options *options, bool ow
 epg_status epg_plan_make(epg_context *context, const epg_matmul_desc *desc, const epg_plan_options *options, bool own_workspace, epg_plan **out)
 {
 	epg_plan_options full;
+	epg_error before;
+	epg_error_keep(&before);
 	if (!context || !out)
 		return epg_fail(EPG_INVALID, "%s is NULL", context ? "plan" : "context");
 	epg_status status = read_options(options, &full);
@@ -336,6 +338,7 @@ epg_status epg_plan_make(epg_context *context, const epg_matmul_desc *desc, cons
 	epg_pin_print(context->backend, &plan->variants[plan->chosen], pin, sizeof pin);
 	epg_log_write(&context->log, EPG_LOG_INFO, "plan: %s: %s, %s", plan->line, pin, plan->reason);
 	*out = plan;
+	epg_error_restore(&before);
 	return EPG_SUCCESS;
 }
 

@@ -293,6 +293,8 @@ epg_status epg_wisdom_load(epg_context *context, const char *path, int64_t *acce
 	char stamp[EPG_TEXT_NBYTES];
 	epg_wisdom fresh = {0};
 	int64_t good, bad;
+	epg_error before;
+	epg_error_keep(&before);
 	if (!context || !path)
 		return epg_fail(EPG_INVALID, "%s is NULL", context ? "path" : "context");
 	context->backend->stamp(context->state, stamp, sizeof stamp);
@@ -306,5 +308,7 @@ epg_status epg_wisdom_load(epg_context *context, const char *path, int64_t *acce
 		*accepted = good;
 	if (!status && rejected)
 		*rejected = bad;
+	if (!status)
+		epg_error_restore(&before);
 	return status;
 }

@@ -178,7 +178,11 @@ static void check_damaged_entry(const char *what, const char *replacement)
 	if (!ok(entry != NULL, "%s: the entry is found", what))
 		return;
 	snprintf(changed, sizeof changed, "%.*s%s%s", (int)(entry - text), text, replacement, entry + length);
+	epg_context_create(NULL, NULL); /* fails: the error that must stay */
+	char before[256];
+	snprintf(before, sizeof before, "%s", epg_last_error());
 	epg_status status = load_text(changed, strlen(changed), &accepted, &rejected, &h);
+	ok(*before && strcmp(before, epg_last_error()) == 0, "%s: a load that succeeds leaves the last error alone", what);
 	ok(!status && accepted == NLINES - 1 && rejected == 1, "%s: rejected alone (%s, %d accepted, %d rejected)", what, epg_status_string(status), (int)accepted, (int)rejected);
 	ok(h.messages == 1 && *h.last, "%s: the log says why: %s", what, h.last);
 	(void)n;
