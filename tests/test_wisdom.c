@@ -178,14 +178,46 @@ static void check_damaged_entry(const char *what, const char *replacement)
 	if (!ok(entry != NULL, "%s: the entry is found", what))
 		return;
 	snprintf(changed, sizeof changed, "%.*s%s%s", (int)(entry - text), text, replacement, entry + length);
-	epg_context_create(NULL, NULL); /* fails: the error that must stay */
-	char before[256];
-	snprintf(before, sizeof before, "%s", epg_last_error());
 	epg_status status = load_text(changed, strlen(changed), &accepted, &rejected, &h);
-	ok(*before && strcmp(before, epg_last_error()) == 0, "%s: a load that succeeds leaves the last error alone", what);
 	ok(!status && accepted == NLINES - 1 && rejected == 1, "%s: rejected alone (%s, %d accepted, %d rejected)", what, epg_status_string(status), (int)accepted, (int)rejected);
 	ok(h.messages == 1 && *h.last, "%s: the log says why: %s", what, h.last);
 	(void)n;
+}
+
+/* IEEE 802.3, bit by bit. */
+static uint32_t crc32_of(const char *text, size_t n)
+{
+	uint32_t crc = 0xffffffff;
+	for (size_t i = 0; i < n; i++) {
+		crc ^= (unsigned char)text[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	}
+	return ~crc;
+}
+
+/* An entry whose checksum is right and whose pin makes no sense: rejected with that reason, and a load that succeeds leaves the last error alone. */
+static void check_senseless_pin(void)
+{
+	static char text[TEXT], changed[TEXT];
+	char entry[2048], before[256];
+	size_t length = 0;
+	int64_t accepted, rejected;
+	heard h;
+	read_file(path, text);
+	char *at = entry_of(text, lines[1], &length), *bar = NULL;
+	for (size_t i = 0; at && i < length; i++)
+		bar = at[i] == '|' ? at + i : bar;
+	if (!ok(bar && length < 1024, "the entry is found"))
+		return;
+	int n = snprintf(entry, sizeof entry, "%.*s| cpu/split threads=none", (int)(bar - at), at);
+	snprintf(changed, sizeof changed, "%.*s%08x%s%s", (int)(at - text), text, crc32_of(entry + 9, (size_t)n - 9), entry + 8, at + length);
+	epg_context_create(NULL, NULL); /* fails: the error that must stay */
+	snprintf(before, sizeof before, "%s", epg_last_error());
+	epg_status status = load_text(changed, strlen(changed), &accepted, &rejected, &h);
+	ok(!status && accepted == NLINES - 1 && rejected == 1 && strstr(h.last, "threads"), "a senseless pin: rejected alone (%d accepted, %d rejected): %s", (int)accepted,
+		(int)rejected, h.last);
+	ok(*before && strcmp(before, epg_last_error()) == 0, "a load that succeeds leaves the last error alone");
 }
 
 static void check_cut_and_changed(void)
@@ -339,6 +371,7 @@ int main(void)
 	check_damaged_entry("no entry", "nonsense");
 	check_damaged_entry("an entry without a way", lines[1]);
 	check_damaged_entry("binary bytes", "\x01\x02\xff\xfe");
+	check_senseless_pin();
 	check_cut_and_changed();
 	check_long_entry();
 	check_no_wisdom();
