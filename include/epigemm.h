@@ -374,7 +374,7 @@ const char *epg_epilog_name(int32_t epilog);
 
 /* Converts batch matrices of rows×cols from one type, order, ld and stride to another: to = (type)(scale · op(from)),
  * rows×cols being the extents of to. One rounding to nearest even. scale (F32, or F64 where from is F64 or C128) and amax
- * (the same type: the largest |scale·x|) may be NULL. scale fields of the matrices are EPG_SCALE_NONE. from and to must
+ * (the same type: the largest |scale·x|) may be NULL; they live where the matrices do. scale fields of the matrices are EPG_SCALE_NONE. from and to must
  * not overlap. EPG_UNSUPPORTED names the types that this version cannot convert. */
 epg_status epg_convert(epg_context *context, int64_t rows, int64_t cols, int64_t batch, const epg_matrix *from_layout, const void *from,
 	const epg_matrix *to_layout, void *to, const void *scale, void *amax, void *stream);
