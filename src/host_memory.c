@@ -3,7 +3,6 @@
  * EPG_MEMORY_HOST on a device: the operands that one execution uses are taken to device memory of its own, the plan runs there, and
  * the elements of the outputs are brought back. Nothing outside those elements is written on the host, whatever lies between them, and
  * nothing at all before everything that can run out of memory has been taken. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,10 +160,11 @@ static epg_status send(staging *s)
 /* A failure may have left work on the stream that uses the memory; the first sentence is the one that counts. */
 static epg_status drain(staging *s, epg_status status)
 {
-	char sentence[EPG_TEXT_NBYTES];
-	snprintf(sentence, sizeof sentence, "%s", epg_last_error());
+	epg_error error;
+	epg_error_keep(&error);
 	backend_of(s)->synchronize(context_of(s), s->stream);
-	return epg_fail(status, "%s", sentence);
+	epg_error_restore(&error);
+	return status;
 }
 
 static epg_status run(staging *s, const epg_call *call)
