@@ -31,10 +31,12 @@ static int32_t variants(const void *context, const epg_problem *problem, int32_t
 	return capacity;
 }
 
+/* As a backend that must fit its pins into a limit. */
 static bool accepts(const void *context, const epg_problem *problem, epg_variant *variant, char why[EPG_WHY_NBYTES])
 {
-	(void)context, (void)problem, (void)variant, (void)why;
-	return true;
+	(void)context, (void)variant;
+	snprintf(why, EPG_WHY_NBYTES, "a limit of %lld bytes", (long long)problem->workspace_limit_nbytes);
+	return problem->workspace_limit_nbytes < 0;
 }
 
 static epg_status plan_create(void *context, const epg_problem *problem, const epg_variant *variant, bool own_workspace, void **plan)
@@ -112,6 +114,23 @@ static void check_limit(epg_context *context)
 	epg_plan_destroy(plan);
 }
 
+/* A file of wisdom is read before there is a plan: no limit is known then, and none may decide. */
+static void check_wisdom(epg_context *context)
+{
+	char path[] = "/tmp/epigemm-candidates-XXXXXX";
+	int64_t accepted = -1, rejected = -1;
+	int file = mkstemp(path);
+	status_is(epg_wisdom_add(&context->wisdom, "f32 m=8 n=8 k=8", "cpu/way2 number=7"), EPG_SUCCESS, "an entry");
+	status_is(epg_wisdom_save(context, path), EPG_SUCCESS, "is saved");
+	status_is(epg_wisdom_load(context, path, &accepted, &rejected), EPG_SUCCESS, "and loaded");
+	ok(accepted == 1 && rejected == 0, "without a limit on its workspace (%d accepted, %d rejected)", (int)accepted, (int)rejected);
+	epg_plan *plan = make_plan(context, -1);
+	ok(plan && plan->variants[plan->chosen].lowering == 2 && plan->variants[plan->chosen].param[0] == 7, "its pin, which was no candidate, is taken");
+	epg_plan_destroy(plan);
+	close(file);
+	unlink(path);
+}
+
 int main(void)
 {
 	epg_context *context = new_context(1);
@@ -135,6 +154,7 @@ int main(void)
 		epg_plan_destroy(plan);
 	}
 	check_limit(context);
+	check_wisdom(context);
 	context->backend = real;
 	epg_context_destroy(context);
 	return done_testing();

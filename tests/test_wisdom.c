@@ -90,6 +90,47 @@ static epg_status load_text(const char *text, size_t n, int64_t *accepted, int64
 	return status;
 }
 
+/* ---- Entries --------------------------------------------------------------------------------------------------------- */
+
+/* Where the entry of a problem begins and ends in the text. */
+static char *entry_of(char *text, const char *problem, size_t *length)
+{
+	char *at = strstr(text, problem);
+	if (!at)
+		return NULL;
+	while (at > text && at[-1] != '\n')
+		at--;
+	*length = strcspn(at, "\n");
+	return at;
+}
+
+/* IEEE 802.3, bit by bit. */
+static uint32_t crc32_of(const char *text, size_t n)
+{
+	uint32_t crc = 0xffffffff;
+	for (size_t i = 0; i < n; i++) {
+		crc ^= (unsigned char)text[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	}
+	return ~crc;
+}
+
+/* The text, but with another pin in the entry of a problem, and the checksum that belongs to it; 0 when there is no such entry. */
+static int with_pin(char *text, const char *problem, const char *pin, char changed[TEXT])
+{
+	char entry[2048];
+	size_t length = 0;
+	char *at = entry_of(text, problem, &length), *bar = NULL;
+	for (size_t i = 0; at && i < length; i++)
+		bar = at[i] == '|' ? at + i : bar;
+	if (!bar || length > 1024)
+		return 0;
+	int n = snprintf(entry, sizeof entry, "%.*s| %s", (int)(bar - at), at, pin);
+	snprintf(changed, TEXT, "%.*s%08x%s%s", (int)(at - text), text, crc32_of(entry + 9, (size_t)n - 9), entry + 8, at + length);
+	return 1;
+}
+
 /* ---- There and back -------------------------------------------------------------------------------------------------- */
 
 static char pins[NLINES][256];
@@ -122,51 +163,57 @@ static void check_round_trip(void)
 static void check_wisdom_rules(void)
 {
 	static char text[TEXT], changed[TEXT];
-	epg_matmul_desc desc;
-	epg_plan *plan = NULL;
-	epg_plan_info info;
-	char wanted[256] = "", pin[256] = "", *at, *line;
+	char wanted[] = "cpu/reference threads=1", pin[256] = "";
+	int64_t accepted = -1, rejected = -1;
 	heard h;
 	epg_context *context = context_with_log(&h);
-	epg_matmul_desc_parse(lines[1], &desc, sizeof desc);
-	epg_plan_create(context, &desc, NULL, &plan);
-	epg_plan_get_info(plan, &info, sizeof info);
-	for (int32_t i = 0; i < info.candidates; i++)
-		if (!epg_plan_pin(plan, i, pin, sizeof pin, NULL) && strcmp(pin, pins[1]))
-			strcpy(wanted, pin);
-	epg_plan_destroy(plan);
 	read_file(path, text);
-	line = strstr(text, lines[1]);
-	at = line ? strstr(line, pins[1]) : NULL;
-	if (at && *wanted) {
-		snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, wanted, at + strlen(pins[1]));
-		write_file(other, changed, strlen(changed));
-		int64_t accepted = -1, rejected = -1;
-		status_is(epg_wisdom_load(context, other, &accepted, &rejected), EPG_SUCCESS, "an entry that names another way");
-		ok(accepted + rejected == NLINES, "all entries counted (%d, %d)", (int)accepted, (int)rejected);
-		if (accepted == NLINES)
-			ok(pin_of(context, lines[1], EPG_MEASURE, pin, sizeof pin) && !strcmp(pin, wanted), "wisdom rules: '%s' is taken, '%s' was written", pin, wanted);
-		else
-			skip("entries cannot be edited", "wisdom rules");
-	} else {
-		skip("no second way in the entry", "wisdom rules");
-	}
+	ok(strcmp(pins[1], wanted) && with_pin(text, lines[1], wanted, changed), "an entry is changed from '%s' to '%s'", pins[1], wanted);
+	write_file(other, changed, strlen(changed));
+	status_is(epg_wisdom_load(context, other, &accepted, &rejected), EPG_SUCCESS, "an entry that names another way");
+	ok(accepted == NLINES && rejected == 0, "all entries are taken (%d, %d)", (int)accepted, (int)rejected);
+	ok(pin_of(context, lines[1], EPG_MEASURE, pin, sizeof pin) && !strcmp(pin, wanted), "wisdom rules: '%s' is taken, '%s' was written", pin, wanted);
+	epg_context_destroy(context);
+}
+
+/* ---- Limits ------------------------------------------------------------------------------------------------------------ */
+
+/* Is a plan of the first line under this limit decided by wisdom? */
+static int is_wise(epg_context *context, int32_t rigor, int64_t limit)
+{
+	epg_matmul_desc desc;
+	epg_plan_options options;
+	epg_plan *plan = NULL;
+	char text[4096] = "";
+	epg_plan_options_init(&options, sizeof options);
+	options.rigor = rigor;
+	options.workspace_limit_nbytes = limit;
+	if (epg_matmul_desc_parse(lines[0], &desc, sizeof desc) || epg_plan_create(context, &desc, &options, &plan))
+		diag("%s", epg_last_error());
+	if (plan)
+		epg_plan_explain(plan, text, sizeof text, NULL);
+	epg_plan_destroy(plan);
+	return strstr(text, "wisdom for this problem") != NULL;
+}
+
+/* What was learnt under a limit holds for that limit; what was learnt without one is asked under each. */
+static void check_limits(void)
+{
+	heard h;
+	int64_t accepted = -1, rejected = -1;
+	epg_context *context = context_with_log(&h);
+	ok(!is_wise(context, EPG_MEASURE, 4096) && is_wise(context, EPG_ESTIMATE, 4096), "measured under a limit: known under it");
+	ok(!is_wise(context, EPG_ESTIMATE, -1) && !is_wise(context, EPG_ESTIMATE, 8192), "not known without one, nor under another");
+	status_is(epg_wisdom_save(context, other), EPG_SUCCESS, "save");
+	epg_context_destroy(context);
+	context = context_with_log(&h);
+	status_is(epg_wisdom_load(context, other, &accepted, &rejected), EPG_SUCCESS, "load");
+	ok(accepted == 1 && rejected == 0 && is_wise(context, EPG_ESTIMATE, 4096) && !is_wise(context, EPG_ESTIMATE, -1), "the limit is in the file (%d, %d)", (int)accepted, (int)rejected);
+	ok(!is_wise(context, EPG_MEASURE, -1) && is_wise(context, EPG_ESTIMATE, 8192), "measured without one: known under each");
 	epg_context_destroy(context);
 }
 
 /* ---- Damage ------------------------------------------------------------------------------------------------------------ */
-
-/* Where the entry of a problem begins and ends in the text. */
-static char *entry_of(char *text, const char *problem, size_t *length)
-{
-	char *at = strstr(text, problem);
-	if (!at)
-		return NULL;
-	while (at > text && at[-1] != '\n')
-		at--;
-	*length = strcspn(at, "\n");
-	return at;
-}
 
 static void check_damaged_entry(const char *what, const char *replacement)
 {
@@ -184,34 +231,16 @@ static void check_damaged_entry(const char *what, const char *replacement)
 	(void)n;
 }
 
-/* IEEE 802.3, bit by bit. */
-static uint32_t crc32_of(const char *text, size_t n)
-{
-	uint32_t crc = 0xffffffff;
-	for (size_t i = 0; i < n; i++) {
-		crc ^= (unsigned char)text[i];
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-	}
-	return ~crc;
-}
-
 /* An entry whose checksum is right and whose pin makes no sense: rejected with that reason, and a load that succeeds leaves the last error alone. */
 static void check_senseless_pin(void)
 {
 	static char text[TEXT], changed[TEXT];
-	char entry[2048], before[256];
-	size_t length = 0;
+	char before[256];
 	int64_t accepted, rejected;
 	heard h;
 	read_file(path, text);
-	char *at = entry_of(text, lines[1], &length), *bar = NULL;
-	for (size_t i = 0; at && i < length; i++)
-		bar = at[i] == '|' ? at + i : bar;
-	if (!ok(bar && length < 1024, "the entry is found"))
+	if (!ok(with_pin(text, lines[1], "cpu/split threads=none", changed), "the entry is found"))
 		return;
-	int n = snprintf(entry, sizeof entry, "%.*s| cpu/split threads=none", (int)(bar - at), at);
-	snprintf(changed, sizeof changed, "%.*s%08x%s%s", (int)(at - text), text, crc32_of(entry + 9, (size_t)n - 9), entry + 8, at + length);
 	epg_context_create(NULL, NULL); /* fails: the error that must stay */
 	snprintf(before, sizeof before, "%s", epg_last_error());
 	epg_status status = load_text(changed, strlen(changed), &accepted, &rejected, &h);
@@ -368,6 +397,7 @@ int main(void)
 	snprintf(other, sizeof other, "%s/other", folder);
 	check_round_trip();
 	check_wisdom_rules();
+	check_limits();
 	check_damaged_entry("no entry", "nonsense");
 	check_damaged_entry("an entry without a way", lines[1]);
 	check_damaged_entry("binary bytes", "\x01\x02\xff\xfe");
