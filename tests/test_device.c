@@ -42,7 +42,7 @@ static epg_plan *make_plan(const epg_matmul_desc *desc, int32_t memory, int32_t 
 
 /* ---- Host memory: a forward product whose outputs, D and a mask, have gaps everywhere ---- */
 
-static float a[BATCH * M * M], b[BATCH * M * N], bias[M], d[DS], want[DS];
+static float a[BATCH * M * M], b[BATCH * M * N], bias[BATCH * M], d[DS], want[DS];
 static unsigned char mask[MASK_NBYTES], want_mask[MASK_NBYTES];
 
 static epg_matmul_desc forward(void)
@@ -77,7 +77,7 @@ static void make_expected(void)
 	epg_matmul_desc desc = forward();
 	fill_numbers(a, 0, BATCH * M * M, 1);
 	fill_numbers(b, 0, BATCH * M * N, 2);
-	fill_numbers(bias, 0, M, 3);
+	fill_numbers(bias, 0, BATCH * M, 3);
 	clear_outputs();
 	status_is(epg_matmul(cpu, &desc, &forward_operands, NULL), EPG_SUCCESS, "the CPU's result");
 	memcpy(want, d, sizeof d);
