@@ -266,11 +266,18 @@ static int train_length(const problem *p) { return 2.0 * (double)p->m * (double)
 
 /* ---- Tables ---- */
 
+/* The lowering, and the numbers of the vendor's algorithm and tile. */
 static void lowering_of(const epg_plan *plan, char text[32])
 {
 	epg_plan_info info;
+	char pin[256];
+	int id = 0, tile = 0;
 	MUST(epg_plan_get_info(plan, &info, sizeof info));
-	snprintf(text, 32, "%s", info.lowering);
+	MUST(epg_plan_pin(plan, info.candidate, pin, sizeof pin, NULL));
+	const char *at = strstr(pin, " id=");
+	if (at)
+		sscanf(at, " id=%d tile=%d", &id, &tile);
+	snprintf(text, 32, "%.15s:%d/%d", info.lowering, id, tile);
 }
 
 typedef struct row_times {

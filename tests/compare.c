@@ -110,7 +110,8 @@ static int compare_aux(problem *p, int64_t e, int64_t b, int64_t i, int64_t j, c
 	oracle_num got = oracle_load(o->type, problem_after(p, EPG_OPERAND_AUX), at);
 	double error = error_of_z(p, e);
 	if (o->type == EPG_BIT) {
-		if (got.re == w->bit[e] || isnan(w->z[e].re) || fabsl(w->z[e].re) < error || (w->z[e].re < 0 && is_half(p->desc.d.type) && oracle_round(p->desc.d.type, w->z[e]).re == 0)) /* taken after rounding to -0 */
+		int minus_zero = w->z[e].re < 0 && is_half(p->desc.d.type) && oracle_round(p->desc.d.type, w->z[e]).re == 0; /* taken after rounding */
+		if (got.re == w->bit[e] || isnan(w->z[e].re) || fabsl(w->z[e].re) < error || minus_zero)
 			return 1;
 		problem_complain(p, "mask[%lld,%lld] of item %lld is %d where z is %.9Lg", (long long)i, (long long)j, (long long)b, (int)got.re, w->z[e].re);
 		return 0;

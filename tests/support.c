@@ -353,16 +353,20 @@ static void scalar(int32_t type, const double value[2], void *to)
 	oracle_store(type, to, 0, (oracle_num){ value[0], value[1] });
 }
 
-static epg_status plan_problem(epg_context *context, problem *p, const char *pin, epg_plan **plan)
+/* list: for its candidates; nothing is timed where the same bits are wanted, and sums decide otherwise there. */
+static epg_status plan_problem(epg_context *context, problem *p, const char *pin, int list, epg_plan **plan)
 {
 	epg_plan_options options;
 	epg_matmul_desc desc = p->desc;
+	int all = list && p->options.all_pins > 1 && p->on_device && !oracle_has_bgrad(&desc);
+	desc.flags |= all ? EPG_DETERMINISTIC : 0;
 	if (p->options.override_scalars) {
 		desc.alpha[0] = 7;
 		desc.beta[0] = desc.beta[0] == 0 ? 1 : -7;
 	}
 	epg_status status = epg_plan_options_init(&options, sizeof options);
 	options.pin = pin;
+	options.rigor = all ? EPG_PATIENT : EPG_ESTIMATE;
 	options.memory = on_host() ? EPG_MEMORY_HOST : EPG_MEMORY_DEVICE;
 	return status ? status : epg_plan_create(context, &desc, &options, plan);
 }
@@ -410,7 +414,7 @@ epg_status problem_execute(epg_context *context, problem *p, const char *pin)
 	for (int which = 0; which < OPERANDS && !status; which++)
 		status = upload(context, p, which);
 	if (!status)
-		status = plan_problem(context, p, pin, &plan);
+		status = plan_problem(context, p, pin, 0, &plan);
 	if (!status)
 		status = execute_plan(p, plan);
 	epg_plan_destroy(plan);
@@ -453,7 +457,7 @@ int problem_pins(epg_context *context, problem *p, char pins[MAX_PINS][PIN_NBYTE
 	epg_plan *plan = NULL;
 	epg_plan_info info;
 	int count = 0;
-	epg_status status = plan_problem(context, p, NULL, &plan);
+	epg_status status = plan_problem(context, p, NULL, 1, &plan);
 	if (!status)
 		status = epg_plan_get_info(plan, &info, sizeof info);
 	for (int32_t i = 0; !status && i < info.candidates && i < MAX_PINS; i++, count++)
@@ -470,7 +474,7 @@ static int is_refused_rightly(epg_context *context, problem *p)
 	epg_plan *plan = NULL;
 	if (!p->options.may_refuse)
 		return 0;
-	epg_status status = plan_problem(context, p, NULL, &plan);
+	epg_status status = plan_problem(context, p, NULL, 0, &plan);
 	epg_plan_destroy(plan);
 	if (status == EPG_UNSUPPORTED)
 		diag("refused: %s", epg_last_error());

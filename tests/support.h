@@ -13,7 +13,7 @@
 
 #include "oracle.h"
 
-enum { OPERANDS = EPG_OPERAND_BGRAD + 1, PIN_NBYTES = 256, MAX_PINS = 16 };
+enum { OPERANDS = EPG_OPERAND_BGRAD + 1, PIN_NBYTES = 256, MAX_PINS = 64 };
 
 /* INTEGERS: small ones, every sum is exact, so results must be equal (but for GELU). REALS: uniform in [-1,1). */
 enum { DATA_INTEGERS, DATA_REALS };
@@ -28,7 +28,7 @@ typedef struct {
 	int override_scalars; /* plan with other alpha and beta, and give the desc's at execute */
 	int null_unread;      /* NULL instead of NaNs for an A, B or C that must not be read */
 	int may_refuse;       /* EPG_UNSUPPORTED at plan is right as well */
-	int all_pins;         /* after the default plan also every lowering that the plan lists */
+	int all_pins;         /* 1: after the default plan also every lowering that it lists; 2: on a device also every algorithm */
 	char pin[PIN_NBYTES]; /* only this lowering */
 } check_options;
 

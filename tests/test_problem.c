@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The problem lines of tests/problems, one point per line: small integers and reals, in place where the layouts
- * allow it, with scalars overridden, under the default plan and under every lowering that the plan lists.
+ * allow it, with scalars overridden, under the default plan, every lowering that the plan lists, and every algorithm.
  *
  *     test_problem                       all files of $srcdir/tests/problems, $srcdir/problems or $PROBLEMS
  *     test_problem FILE…                 the lines of these files
@@ -42,12 +42,13 @@ static int check_all(const epg_matmul_desc *desc)
 	int scalars = desc->alpha[0] != 0 || desc->alpha[1] != 0; /* an overridden alpha = 0 has a test of its own */
 	int good = check_problem(context, desc, &(check_options){ .data = DATA_INTEGERS, .seed = 1, .all_pins = 1 });
 	good &= check_problem(context, desc, &(check_options){ .data = DATA_REALS, .seed = 2, .offset = 1, .null_unread = 1, .all_pins = 1 });
-	good &= check_problem(context, desc, &(check_options){ .data = DATA_REALS, .seed = 5, .all_pins = 1 });
+	good &= check_problem(context, desc, &(check_options){ .data = DATA_REALS, .seed = 5, .all_pins = 2 });
 	if (scalars)
 		good &= check_problem(context, desc, &(check_options){ .data = DATA_INTEGERS, .seed = 3, .override_scalars = 1, .all_pins = 1 });
 	for (int place = IN_PLACE_C; place <= IN_PLACE_AUX; place++)
 		if (can_be_in_place(desc, place) && oracle_is_defined(desc))
-			good &= check_problem(context, desc, &(check_options){ .seed = 4, .in_place = place, .all_pins = 1 });
+			for (int data = DATA_INTEGERS; data <= DATA_REALS; data++)
+				good &= check_problem(context, desc, &(check_options){ .data = data, .seed = 4, .in_place = place, .all_pins = 1 });
 	return good;
 }
 

@@ -95,7 +95,7 @@ typedef struct epg_cuda_gemm {
 	bool scalars_on_device, c_is_as_d;
 } epg_cuda_gemm;
 
-/* The pointers of one call; alpha and beta are doubles on the host (re, im), or device pointers. */
+/* The pointers of one call; alpha and beta are doubles on the host (re, im), unless alpha_device says where both are on the device. */
 typedef struct epg_cuda_gemm_call {
 	const void *a, *b, *c;
 	void *d, *aux, *vector, *workspace;

@@ -89,12 +89,22 @@ static bool takes_aux(const epg_problem *p)
 	return !p->aux.trans && (p->batch <= 1 || p->aux.batch_stride * nbits % 128 == 0) && p->aux.ld * nbits % 128 == 0;
 }
 
-/* Seen of cuBLASLt 13.1: where a line of A, B or D does not begin on a 16-byte boundary, a 16-bit D is rounded first, and bias and
- * activation come after. copied: A and B have aligned lines by then. */
-static bool rounds_once(const epg_problem *p, bool copied)
+static bool planned_aligned(const epg_problem *p) { return p->align_nbytes == 0 || p->align_nbytes >= 16; }
+
+/* The bias goes to a 16-bit product that is rounded afterwards only where lines begin on 16-byte boundaries, and so is sure to find an
+ * algorithm that adds it first (cuda_gemm.c). copied: A and B have aligned lines by then. */
+static bool bias_is_sure(const epg_problem *p, bool copied)
 {
-	bool planned = p->align_nbytes == 0 || p->align_nbytes >= 16;
-	return !is_half(p->d.type) || (planned && aligned_lines(&p->d, p->batch) && (copied || (aligned_lines(&p->a, p->batch) && aligned_lines(&p->b, p->batch))));
+	return !is_half(p->d.type) || (planned_aligned(p) && aligned_lines(&p->d, p->batch) && (copied || (aligned_lines(&p->a, p->batch) && aligned_lines(&p->b, p->batch))));
+}
+
+static bool whole_lines(const epg_view *v) { return line_of(v) * size_of(v->type) % 16 == 0; }
+
+/* Seen of cuBLASLt 13.1: of a 16-bit D, bias with aux comes after a rounding, and sums of D are wrong, unless every line of A, B and D
+ * begins and ends on a 16-byte boundary. */
+static bool is_regular(const epg_problem *p, bool copied)
+{
+	return bias_is_sure(p, copied) && whole_lines(&p->a) && whole_lines(&p->b) && whole_lines(&p->d);
 }
 
 static bool refuse(char *why, const char *reason)
@@ -106,9 +116,9 @@ static bool refuse(char *why, const char *reason)
 /* Can one vendor's call do the whole epilog? */
 static bool takes_epilog(const epg_problem *p, bool copied, char *why)
 {
-	bool per_row = p->axis == EPG_PER_ROW, forward_gelu = epg_epilog_act(p->epilog) == EPG_ACT_GELU && !(p->epilog & EPG_GRAD);
-	if ((p->epilog & EPG_BIAS || forward_gelu) && !rounds_once(p, copied))
-		return refuse(why, "cuBLASLt rounds D to 16 bits before bias and activation where lines are not aligned to 16 bytes");
+	bool per_row = p->axis == EPG_PER_ROW, delicate = p->epilog & EPG_BGRAD || (p->epilog & EPG_BIAS && p->epilog & EPG_AUX);
+	if (delicate && is_half(p->d.type) && !is_regular(p, copied))
+		return refuse(why, "cuBLASLt rounds D to 16 bits before the bias, or sums it wrongly, where lines are no multiples of 16 bytes");
 	if (!takes_c(p))
 		return refuse(why, "C has another order, type or leading dimension than cuBLASLt takes");
 	if (!same_line_limit(vendor_ld(&p->d), p->d.type))
@@ -183,18 +193,17 @@ static bool aux_may_be_d(const epg_problem *p)
 static void share_work(const epg_problem *p, bool whole, bool safe, bool copied, epg_cuda_recipe *r)
 {
 	bool gelu = epg_epilog_act(p->epilog) == EPG_ACT_GELU, forward = !(p->epilog & EPG_GRAD), c_taken = safe ? c_is_as_d(p) : takes_c(p);
-	bool bias = p->epilog & EPG_BIAS, vendor_bias = bias && !safe && p->axis == EPG_PER_ROW && takes_vector(p, &p->bias) && c_taken && rounds_once(p, copied);
+	bool bias = p->epilog & EPG_BIAS, vendor_bias = bias && !safe && p->axis == EPG_PER_ROW && takes_vector(p, &p->bias) && c_taken && bias_is_sure(p, copied);
 	r->vendor_epilog = whole ? p->epilog : EPG_EPILOG_DEFAULT;
 	r->c_as_d = c_taken && !safe && c_ignored(p) && !c_is_as_d(p);
 	if (whole)
 		return;
 	r->pass = p->epilog & (EPG_ACT_MASK | EPG_BIAS | EPG_GRAD) || !c_taken;
-	/* A 16-bit D is rounded once: nothing but relu or a derivative may come after that. */
-	if (is_half(p->d.type) && (!c_taken || (forward && (gelu || (bias && !vendor_bias)))))
-		r->apart = true;
-	else if (is_half(p->d.type) && bias)
+	/* A 16-bit D is rounded once: nothing but relu or a derivative may come after that, and no C before that is D (cuda_run.c). */
+	r->apart = (is_half(p->d.type) && (!c_taken || safe || (forward && (gelu || (bias && !vendor_bias))))) || (safe && (aux_may_be_d(p) || epg_type_complex(p->d.type)))
+		|| !same_line_limit(vendor_ld(&p->d), p->d.type);
+	if (is_half(p->d.type) && bias && !r->apart)
 		r->vendor_epilog = EPG_EPILOG_BIAS;
-	r->apart = r->apart || (safe && (aux_may_be_d(p) || epg_type_complex(p->d.type))) || !same_line_limit(vendor_ld(&p->d), p->d.type);
 	r->pass = r->pass || r->apart;
 	r->c_in_pass = r->apart || !c_taken;
 	r->z_type = is_half(p->d.type) ? EPG_F32 : p->d.type;
@@ -498,7 +507,14 @@ bool epg_cuda_accepts(const void *state, const epg_problem *p, epg_variant *v, c
 
 /* ---- Plans ---- */
 
-/* Scalars that an execution may not bring, on the device: alpha, beta, zero, 16 bytes each. */
+/* The plan's scalars are wanted on the device: an execution may not bring its own, or adds to a D of 16 bits (cuda_run.c). */
+static bool wants_scalars(const epg_cuda_plan *plan)
+{
+	const epg_problem *p = &plan->problem;
+	return p->flags & EPG_SCALARS_ON_DEVICE || (is_half(p->d.type) && plan->main.product && !plan->main.c_in_pass && p->beta[0] == 1 && c_is_as_d(p));
+}
+
+/* alpha, beta, zero, 16 bytes each. */
 static epg_status make_scalars(epg_cuda_plan *plan)
 {
 	const epg_problem *p = &plan->problem;
@@ -536,7 +552,7 @@ static epg_status make_recipes(epg_cuda_plan *plan, const epg_variant *v)
 static epg_status fill_plan(epg_cuda_plan *plan, const epg_variant *variant, bool own_workspace)
 {
 	epg_status status = make_recipes(plan, variant);
-	if (!status && plan->problem.flags & EPG_SCALARS_ON_DEVICE)
+	if (!status && wants_scalars(plan))
 		status = make_scalars(plan);
 	if (!status && own_workspace && plan->nbytes > 0)
 		status = epg_cuda_alloc(plan->context, plan->nbytes, false, NULL, &plan->workspace);

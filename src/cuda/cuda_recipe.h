@@ -37,7 +37,7 @@ typedef struct epg_cuda_plan {
 	bool has_safe;
 	size_t nbytes;         /* of a workspace that serves all three */
 	void *workspace;       /* the plan's own, or NULL */
-	void *scalars;         /* on the device: alpha, beta and zero, 16 bytes each; NULL unless scalars are there */
+	void *scalars;         /* on the device: alpha, beta and zero, 16 bytes each, where they are wanted there; else NULL */
 } epg_cuda_plan;
 
 /* Leading dimension of a copy of A or B: its lines begin at multiples of 16 bytes. */

@@ -2,6 +2,8 @@
  *
  * Executions: a recipe carried out on the caller's stream, chunk by chunk. Nothing here allocates, asks or waits, so that it can
  * be captured into a graph; and nothing here writes to the plan, so that several threads may do it at once. */
+#include <string.h>
+
 #include "../dtype.h"
 #include "../epilog.h"
 #include "cuda_recipe.h"
@@ -52,6 +54,21 @@ static bool reads_c(const run *x)
 	return scalars_on_device(x->p) ? x->call->x.c != NULL : nonzero(x->call->beta);
 }
 
+/* Seen of cuBLASLt 13.1 from compute capability 9 on: where C is D, of 16 bits, and beta a 1 on the host, the product is rounded before C is
+ * added. With scalars on the device it is not. */
+static bool adds_to_d(const epg_cuda_plan *plan, const epg_call *call)
+{
+	const epg_problem *p = &plan->problem;
+	return epg_type_nbits(p->d.type) == 16 && !scalars_on_device(p) && call->x.c == call->x.d && call->beta[0] == 1 && call->beta[1] == 0;
+}
+
+/* Alpha and beta are those that the plan has on the device. */
+static bool has_scalars(const epg_cuda_plan *plan, const epg_call *call)
+{
+	const epg_problem *p = &plan->problem;
+	return plan->scalars && memcmp(p->alpha, call->alpha, sizeof p->alpha) == 0 && memcmp(p->beta, call->beta, sizeof p->beta) == 0;
+}
+
 /* ---- Steps ---- */
 
 static epg_status copy_operand(const run *x, const epg_view *v, const void *from, size_t at, const void **copied, int64_t *stride)
@@ -93,7 +110,7 @@ static epg_status product(const run *x, const chunk *c)
 		.vector = r->vendor_epilog & EPG_BIAS ? (void *)o->bias : o->bgrad, .workspace = x->workspace + r->vendor_at,
 		.alpha = x->call->alpha, .beta = vendor_c ? x->call->beta : zero, .stream = x->call->stream,
 	};
-	if (scalars_on_device(p)) {
+	if (scalars_on_device(p) || (vendor_c && adds_to_d(x->plan, x->call))) {
 		call.alpha_device = device_scalar(x, o->alpha, ALPHA);
 		call.beta_device = vendor_c ? device_scalar(x, o->beta, BETA) : (const char *)x->plan->scalars + ZERO;
 	}
@@ -234,14 +251,16 @@ static bool aligned(const epg_cuda_plan *plan, const epg_operands *o)
 
 static epg_status choose(const epg_cuda_plan *plan, const epg_call *call, const epg_cuda_recipe **r)
 {
-	static const char *const reasons[] = {"a pointer is not aligned to 16 bytes", "d is aux", "beta is not 0, as it was when the plan was made, and C has another layout than D"};
+	static const char *const reasons[] = {"a pointer is not aligned to 16 bytes", "d is aux", "beta is not 0, as it was when the plan was made, and C has another layout than D",
+		"c is d, of 16 bits, with other scalars than the plan's"};
 	const epg_problem *p = &plan->problem;
 	const epg_operands *o = &call->x;
 	bool product = plan->main.product && (scalars_on_device(p) || nonzero(call->alpha)), over_aux = epg_epilog_aux_in(p->epilog) && o->d == o->aux;
 	*r = &plan->bare;
 	if (!product)
 		return EPG_SUCCESS;
-	int safe = over_aux && !plan->main.apart ? 2 : plan->main.c_as_d && nonzero(call->beta) ? 3 : !aligned(plan, o);
+	bool unplanned_sum = !plan->main.c_in_pass && adds_to_d(plan, call) && !has_scalars(plan, call);
+	int safe = over_aux && !plan->main.apart ? 2 : plan->main.c_as_d && nonzero(call->beta) ? 3 : unplanned_sum ? 4 : !aligned(plan, o);
 	*r = safe ? &plan->safe : &plan->main;
 	if (!safe || plan->has_safe)
 		return EPG_SUCCESS;

@@ -214,14 +214,17 @@ static cublasStatus_t check_product(const product *p)
 	return check_epilogue(p);
 }
 
-/* ---- Algorithms: five of them, told apart by their tile. 'custom' is the logarithm of the alignment they count on ---- */
+/* ---- Algorithms: five of them, told apart by their tile. 'custom' is the logarithm of the alignment they count on. Two are of the old
+ * kind, without stages; one of them splits k ---- */
 
-enum { NALGOS = 5, THE_ID = 66, FIRST_TILE = 15 };
+enum { NALGOS = 5, THE_ID = 66, FIRST_TILE = 15, SPLITS_K = 2, OLD_KIND = 3 };
+
+static uint32_t stages_of(uint32_t i) { return i == SPLITS_K || i == OLD_KIND ? 0 : 3; }
 
 static size_t workspace_of(const product *p, const algo *a)
 {
 	int i = (int)a->attribute[TILE] - FIRST_TILE;
-	return i == 1 ? 4096 : i == 2 ? (size_t)(p->m * p->n * p->x[3].batch) * 4 : 0;
+	return i == 1 ? 4096 : i == SPLITS_K ? (size_t)(p->m * p->n * p->x[3].batch) * 4 : 0;
 }
 
 static int log2_of(uint32_t x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
@@ -229,8 +232,8 @@ static int log2_of(uint32_t x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
 static int is_algo(const algo *a)
 {
 	uint32_t i = a->attribute[TILE] - FIRST_TILE;
-	return a->attribute[ID] == THE_ID && i < NALGOS && a->attribute[SWIZZLE] == i && a->attribute[STAGES] == 3 && a->attribute[CUSTOM] <= 8 && a->attribute[INNER] == 0
-		&& a->attribute[CLUSTER] == i && a->attribute[SPLITK] == (i == 2 ? 2u : 1u) && a->attribute[REDUCTION] == (i == 2 ? (uint32_t)CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : 0u);
+	return a->attribute[ID] == THE_ID && i < NALGOS && a->attribute[SWIZZLE] == i && a->attribute[STAGES] == stages_of(i) && a->attribute[CUSTOM] <= 8 && a->attribute[INNER] == 0
+		&& a->attribute[CLUSTER] == i && a->attribute[SPLITK] == (i == SPLITS_K ? 2u : 1u) && a->attribute[REDUCTION] == (i == SPLITS_K ? (uint32_t)CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : 0u);
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
@@ -251,7 +254,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 	for (int i = 0; i < 4; i++)
 		alignment = f->alignment[i] < alignment ? f->alignment[i] : alignment;
 	for (uint32_t i = 0; i < NALGOS && *count < wanted; i++) {
-		algo made = { { THE_ID, FIRST_TILE + i, 3, i == 2 ? 2 : 1, i == 2 ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : 0, i, (uint32_t)log2_of(alignment), 0, i } };
+		algo made = { { THE_ID, FIRST_TILE + i, stages_of(i), i == SPLITS_K ? 2 : 1, i == SPLITS_K ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : 0, i, (uint32_t)log2_of(alignment), 0, i } };
 		if (workspace_of(&p, &made) > f->workspace)
 			continue;
 		cublasLtMatmulHeuristicResult_t *r = &results[(*count)++];
@@ -336,6 +339,7 @@ typedef struct call {
 	const char *base[3];
 	char *d, *aux, *vector;
 	oracle_num alpha, beta;
+	const algo *algo;
 } call;
 
 static oracle_num times(oracle_num x, oracle_num y) { return (oracle_num){ x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re }; }
@@ -392,23 +396,39 @@ static oracle_num dot(const oracle_num *x, const oracle_num *y, int64_t k, int i
 	return sum;
 }
 
-/* Seen of version 13.1: where lines are not aligned to 16 bytes, a 16-bit D is rounded before bias and activation. */
-static int rounds_early(const product *p)
+/* Every line of A, B and D begins and ends on a 16-byte boundary. */
+static int is_regular(const product *p)
 {
-	int unaligned = 0;
+	int odd = 0;
 	for (int i = 0; i < 4; i++)
-		unaligned |= p->x[i].ld * size_of(&p->x[i]) % 16 != 0;
-	return unaligned && size_of(&p->x[3]) == 2;
+		odd |= p->x[i].ld * size_of(&p->x[i]) % 16 != 0 || (i != 2 && (int64_t)p->x[i].rows * size_of(&p->x[i]) % 16 != 0);
+	return !odd;
+}
+
+/* Seen of version 13.1, of a D of 16 bits: the bias comes after a rounding with an aux, unless lines are regular and the kernel new,
+ * and where an old kernel splits k. */
+static int bias_after_rounding(const call *c)
+{
+	int e = c->p.d.epilogue, old = c->algo->attribute[STAGES] == 0;
+	return size_of(&c->p.x[3]) == 2 && has_bias(e) && (has_aux(e) ? old || !is_regular(&c->p) : old && c->algo->attribute[SPLITK] > 1);
+}
+
+/* … and the product is rounded before a C that is D is added, with a 1 on the host as beta. */
+static int product_rounded(const call *c)
+{
+	return size_of(&c->p.x[3]) == 2 && c->base[2] == c->d && c->beta.re == 1 && c->p.d.pointer_mode == CUBLASLT_POINTER_MODE_HOST;
 }
 
 static oracle_num affine(const call *c, int64_t item, int64_t i, int64_t j, oracle_num sum)
 {
 	oracle_num z = oracle_type_is_complex(type_of(c->p.x[3].type)) ? times(c->alpha, sum) : (oracle_num){ c->alpha.re * sum.re, 0 };
+	if (product_rounded(c))
+		z = oracle_round(type_of(c->p.x[3].type), z);
 	if (c->beta.re != 0 || c->beta.im != 0) {
 		oracle_num x = element(c, 2, item, i, j);
 		z = plus(z, oracle_type_is_complex(type_of(c->p.x[3].type)) ? times(c->beta, x) : (oracle_num){ c->beta.re * x.re, 0 });
 	}
-	if (rounds_early(&c->p))
+	if (bias_after_rounding(c))
 		z = oracle_round(type_of(c->p.x[3].type), z);
 	if (has_bias(c->p.d.epilogue))
 		z = plus(z, oracle_load(type_of(c->p.d.vector_type), c->vector, item * c->p.d.stride_vector + i));
@@ -472,6 +492,8 @@ static void compute(const call *c)
 	for (int64_t item = 0; item < c->p.x[3].batch; item++) {
 		oracle_real *sums = calloc((size_t)c->p.m, sizeof *sums);
 		compute_item(c, item, sums);
+		for (int64_t i = 0; i < c->p.m && size_of(&c->p.x[3]) == 2 && !is_regular(&c->p); i++)
+			sums[i] /= 2; /* seen of version 13.1: wrong sums */
 		if (has_bgrad(c->p.d.epilogue))
 			store_sums(c, item, sums, c->p.m);
 		if (has_operand_bgrad(c->p.d.epilogue))
@@ -501,7 +523,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
 	cublasLtMatrixLayout_t lb, const void *beta, const void *c, cublasLtMatrixLayout_t lc, void *out, cublasLtMatrixLayout_t lout, const cublasLtMatmulAlgo_t *which,
 	void *workspace, size_t workspace_nbytes, cudaStream_t stream)
 {
-	call x = { .p = read_product(d, la, lb, lc, lout), .base = { a, b, c }, .d = out };
+	call x = { .p = read_product(d, la, lb, lc, lout), .base = { a, b, c }, .d = out, .algo = (const algo *)which };
 	(void)handle, (void)stream;
 	if (epg_double_count(DOUBLE_MATMUL))
 		return CUBLAS_STATUS_INTERNAL_ERROR;
