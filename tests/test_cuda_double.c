@@ -155,6 +155,32 @@ static void check_long_lines(void)
 	no_complaint("long lines");
 }
 
+/* A 16-bit product that lies apart because of D's lines gets no bias of D's type. */
+static void check_long_lines_with_bias(void)
+{
+	epg_matmul_desc desc;
+	epg_plan *plan = NULL;
+	char text[4096] = "";
+	if (parse_desc("bf16 m=8 n=8 k=8 ldd=1073741824 epilog=relu_bias", &desc) && epg_plan_create(context, &desc, NULL, &plan) == EPG_SUCCESS)
+		epg_plan_explain(plan, text, sizeof text, NULL);
+	ok(strstr(text, "cuBLASLt with epilog default") != NULL, "long lines of a 16-bit D: the pass adds the bias");
+	epg_plan_destroy(plan);
+}
+
+/* A card whose kernels all round before the bias. */
+static void check_old_kernels(void)
+{
+	static const char *const problems[] = { "bf16 m=16 n=16 k=16 epilog=relu_bias", "f16 m=16 n=16 k=16 epilog=gelu_aux_bias beta=1", "bf16 m=16 n=16 k=1 opb=T epilog=relu_aux_bias",
+		"f16 m=16 n=16 k=16 epilog=bias beta=1", "bf16 m=24 n=16 k=16 order=row opa=T axis=column epilog=relu_aux_bias beta=1" };
+	state->old_kernels = 1;
+	for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+		check_options apart = { .data = DATA_REALS, .seed = 3, .all_pins = 2 }, over = { .data = DATA_REALS, .seed = 4, .all_pins = 1, .in_place = IN_PLACE_C };
+		ok(check_line(context, problems[i], &apart) && check_line(context, problems[i], &over), "%s: right with old kernels only", problems[i]);
+	}
+	state->old_kernels = 0;
+	no_complaint("old kernels");
+}
+
 static void check_zero_sizes(void)
 {
 	static const char *const empty[] = { "f32 m=0 n=5 k=3 epilog=bgradb", "f32 m=5 n=0 k=3 epilog=drelu_bgrad", "f32 m=5 n=4 k=0 beta=1 epilog=bias", "f32 m=5 n=4 k=3 batch=0" };
@@ -305,6 +331,8 @@ int main(void)
 	check_empty_heuristics();
 	check_zero_sizes();
 	check_long_lines();
+	check_long_lines_with_bias();
+	check_old_kernels();
 	check_device_scalars();
 	check_failures("f32 m=16 n=12 k=8 epilog=drelu_bgrad", EPG_ESTIMATE);
 	check_failures("f32 m=16 n=12 k=8 epilog=drelu_bgrad", EPG_MEASURE);

@@ -93,6 +93,7 @@ typedef struct epg_cuda_gemm {
 	size_t workspace_nbytes;
 	int32_t epilog, scalar;
 	bool scalars_on_device, c_is_as_d;
+	bool staged; /* a chosen algorithm of the newer kind */
 } epg_cuda_gemm;
 
 /* The pointers of one call; alpha and beta are doubles on the host (re, im), unless alpha_device says where both are on the device. */

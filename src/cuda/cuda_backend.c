@@ -353,7 +353,7 @@ static epg_status time_calls(const timer *t, const void *plan, const epg_call *c
  * decides between them, and the cache that was cold at first does not. */
 static epg_status time_plan(const timer *t, const void *plan, const epg_call *call, double *seconds)
 {
-	static const double long_s = 20e-6, train_s = 2e-3;
+	static const double long_s = 12e-6, train_s = 2e-3;
 	epg_status status = time_calls(t, plan, call, 1, seconds);
 	if (status || *seconds < long_s)
 		return status;

@@ -198,14 +198,12 @@ static epg_status set_preference(const epg_cuda_lt *lt, const epg_cuda_form *f, 
 }
 
 enum { MAX_PROPOSALS = 32 };
-enum { STAGES = 2, SPLITK = 3, ROW_KERNEL = 11 }; /* places in epg_cuda_algo; an id */
+enum { STAGES = 2 }; /* its place in epg_cuda_algo */
 
-/* Seen of cuBLASLt 13.1 on an H200 (doc/perf): of a 16-bit D, kernels without stages add the bias after a rounding if they also write
- * an aux or split k; those of id 11 do at times. */
+/* Seen of cuBLASLt 13.1 on an H200 (doc/perf): kernels without stages may add the bias to a 16-bit D after rounding it. */
 static bool rounds_early(const epg_cuda_form *f, const epg_cuda_algo *algo)
 {
-	bool narrow = epg_type_nbits(f->d_type) == 16, old = algo->attribute[STAGES] == 0;
-	return narrow && old && f->epilog & EPG_BIAS && (f->epilog & EPG_AUX || algo->attribute[SPLITK] > 1 || algo->attribute[0] == ROW_KERNEL);
+	return epg_type_nbits(f->d_type) == 16 && f->epilog & EPG_BIAS && algo->attribute[STAGES] == 0;
 }
 
 /* The vendor's proposals whose own state is success and that round once. 'Not supported' and none at all are answers, not errors. */
@@ -273,6 +271,7 @@ epg_status epg_cuda_gemm_make(const epg_cuda_context *context, const epg_cuda_fo
 	if (!status && result.workspaceSize > form->workspace_nbytes)
 		status = epg_cuda_fail(EPG_UNSUPPORTED, "the algorithm wants a workspace of %zu bytes, but may have %zu", result.workspaceSize, form->workspace_nbytes);
 	g->algo = result.algo;
+	g->staged = algo && algo->attribute[STAGES] != 0;
 	g->workspace_nbytes = status ? 0 : result.workspaceSize;
 	return status;
 }

@@ -89,22 +89,14 @@ static bool takes_aux(const epg_problem *p)
 	return !p->aux.trans && (p->batch <= 1 || p->aux.batch_stride * nbits % 128 == 0) && p->aux.ld * nbits % 128 == 0;
 }
 
-static bool planned_aligned(const epg_problem *p) { return p->align_nbytes == 0 || p->align_nbytes >= 16; }
-
-/* The bias goes to a 16-bit product that is rounded afterwards only where lines begin on 16-byte boundaries, and so is sure to find an
- * algorithm that adds it first (cuda_gemm.c). copied: A and B have aligned lines by then. */
-static bool bias_is_sure(const epg_problem *p, bool copied)
-{
-	return !is_half(p->d.type) || (planned_aligned(p) && aligned_lines(&p->d, p->batch) && (copied || (aligned_lines(&p->a, p->batch) && aligned_lines(&p->b, p->batch))));
-}
-
 static bool whole_lines(const epg_view *v) { return line_of(v) * size_of(v->type) % 16 == 0; }
 
-/* Seen of cuBLASLt 13.1: of a 16-bit D, bias with aux comes after a rounding, and sums of D are wrong, unless every line of A, B and D
- * begins and ends on a 16-byte boundary. */
+/* Every line of A, B and D begins and ends on a 16-byte boundary. copied: A's and B's begin there by then. */
 static bool is_regular(const epg_problem *p, bool copied)
 {
-	return bias_is_sure(p, copied) && whole_lines(&p->a) && whole_lines(&p->b) && whole_lines(&p->d);
+	bool planned = p->align_nbytes == 0 || p->align_nbytes >= 16;
+	bool begin = aligned_lines(&p->d, p->batch) && (copied || (aligned_lines(&p->a, p->batch) && aligned_lines(&p->b, p->batch)));
+	return planned && begin && whole_lines(&p->a) && whole_lines(&p->b) && whole_lines(&p->d);
 }
 
 static bool refuse(char *why, const char *reason)
@@ -116,8 +108,9 @@ static bool refuse(char *why, const char *reason)
 /* Can one vendor's call do the whole epilog? */
 static bool takes_epilog(const epg_problem *p, bool copied, char *why)
 {
-	bool per_row = p->axis == EPG_PER_ROW, delicate = p->epilog & EPG_BGRAD || (p->epilog & EPG_BIAS && p->epilog & EPG_AUX);
-	if (delicate && is_half(p->d.type) && !is_regular(p, copied))
+	bool per_row = p->axis == EPG_PER_ROW;
+	/* Seen of cuBLASLt 13.1. */
+	if (p->epilog & (EPG_BIAS | EPG_BGRAD) && is_half(p->d.type) && !is_regular(p, copied))
 		return refuse(why, "cuBLASLt rounds D to 16 bits before the bias, or sums it wrongly, where lines are no multiples of 16 bytes");
 	if (!takes_c(p))
 		return refuse(why, "C has another order, type or leading dimension than cuBLASLt takes");
@@ -189,11 +182,14 @@ static bool aux_may_be_d(const epg_problem *p)
 	return epg_epilog_aux_in(p->epilog) && p->aux.type == p->d.type && !p->aux.trans && p->aux.ld == p->d.ld && (p->batch <= 1 || p->aux.batch_stride == p->d.batch_stride);
 }
 
-/* Decides between vendor and pass. safe: nothing is known of the pointers. */
-static void share_work(const epg_problem *p, bool whole, bool safe, bool copied, epg_cuda_recipe *r)
+/* What a recipe is for: pointers as planned; the same where no algorithm takes the bias; pointers of which nothing is known. */
+typedef enum recipe_kind { PLAIN, BIAS_APART, SAFE } recipe_kind;
+
+/* Decides between vendor and pass. */
+static void share_work(const epg_problem *p, bool whole, recipe_kind kind, bool copied, epg_cuda_recipe *r)
 {
-	bool gelu = epg_epilog_act(p->epilog) == EPG_ACT_GELU, forward = !(p->epilog & EPG_GRAD), c_taken = safe ? c_is_as_d(p) : takes_c(p);
-	bool bias = p->epilog & EPG_BIAS, vendor_bias = bias && !safe && p->axis == EPG_PER_ROW && takes_vector(p, &p->bias) && c_taken && bias_is_sure(p, copied);
+	bool safe = kind == SAFE, gelu = epg_epilog_act(p->epilog) == EPG_ACT_GELU, forward = !(p->epilog & EPG_GRAD), c_taken = safe ? c_is_as_d(p) : takes_c(p);
+	bool bias = p->epilog & EPG_BIAS, vendor_bias = bias && kind == PLAIN && p->axis == EPG_PER_ROW && takes_vector(p, &p->bias) && c_taken && is_regular(p, copied);
 	r->vendor_epilog = whole ? p->epilog : EPG_EPILOG_DEFAULT;
 	r->c_as_d = c_taken && !safe && c_ignored(p) && !c_is_as_d(p);
 	if (whole)
@@ -288,8 +284,9 @@ void epg_cuda_sums_of(const epg_cuda_context *context, const epg_problem *p, epg
 }
 
 /* The recipe without its product: sizes and offsets. whole: the vendor does the epilog. */
-static epg_cuda_recipe recipe_of(const epg_cuda_context *context, const epg_problem *p, bool pad, bool whole, bool safe)
+static epg_cuda_recipe recipe_of(const epg_cuda_context *context, const epg_problem *p, bool pad, bool whole, recipe_kind kind)
 {
+	bool safe = kind == SAFE;
 	int64_t limit = safe ? safe_apart_limit : apart_limit;
 	epg_cuda_recipe r = {.product = has_product(p), .alignment = (uint32_t)(safe ? epg_type_alignment(p->a.type) : 16)};
 	if (p->align_nbytes && p->align_nbytes < 16 && r.alignment > (uint32_t)p->align_nbytes)
@@ -302,7 +299,7 @@ static epg_cuda_recipe recipe_of(const epg_cuda_context *context, const epg_prob
 	r.copy_b = copy_all || (pad && (!takes_operand(&p->b) || !aligned_lines(&p->b, p->batch)));
 	if (copy_all)
 		r.alignment = 16;
-	share_work(p, whole, safe, pad, &r);
+	share_work(p, whole, kind, pad, &r);
 	choose_chunks(p, limit, &r);
 	/* Chunks begin at columns of B that only aligned lines keep aligned. */
 	if ((r.chunk_n < p->n || r.chunk_items < p->batch) && !(r.copy_b || aligned_lines(&p->b, p->batch)))
@@ -400,7 +397,7 @@ static size_t plan_nbytes(const epg_cuda_context *context, const epg_problem *p,
 	size_t nbytes = r->vendor_at + (size_t)round_up((int64_t)vendor, CUDA_ALIGNMENT);
 	epg_cuda_recipe bare = bare_recipe(context, p);
 	if (has_product(p)) {
-		epg_cuda_recipe safe = recipe_of(context, p, pad, false, true);
+		epg_cuda_recipe safe = recipe_of(context, p, pad, false, SAFE);
 		if (safe_fits(p, &safe))
 			nbytes = max_size(nbytes, safe.vendor_at + vendor_nbytes(p, &safe, true));
 	}
@@ -439,16 +436,24 @@ static int by_cost(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
+/* Where no algorithm takes the bias, or not this one, the pass adds it. */
+static bool has_alternative(const epg_cuda_recipe *r, bool whole) { return !whole && r->vendor_epilog == EPG_EPILOG_BIAS; }
+
 /* The vendor's proposals for one recipe, by our cost; the first 'wanted' of them. */
 static int32_t variants_of(const epg_cuda_context *context, const epg_problem *p, int32_t lowering, bool whole, int32_t wanted, epg_variant *out, char why[EPG_WHY_NBYTES])
 {
 	epg_cuda_algo algos[PROPOSALS];
 	epg_variant all[PROPOSALS];
-	epg_cuda_recipe r = recipe_of(context, p, is_pad(lowering), whole, false);
-	epg_cuda_form form = form_of(p, &r, r.chunk_n, r.chunk_items);
+	epg_cuda_recipe r;
+	epg_cuda_form form;
+	int32_t count = 0;
+	for (recipe_kind kind = PLAIN; kind == PLAIN || (kind == BIAS_APART && count == 0 && has_alternative(&r, whole)); kind++) {
+		r = recipe_of(context, p, is_pad(lowering), whole, kind);
+		form = form_of(p, &r, r.chunk_n, r.chunk_items);
+		form.workspace_nbytes = vendor_nbytes(p, &r, false);
+		count = epg_cuda_gemm_candidates(context, &form, algos, PROPOSALS, why);
+	}
 	double seconds = recipe_s(context, p, &r);
-	form.workspace_nbytes = vendor_nbytes(p, &r, false);
-	int32_t count = epg_cuda_gemm_candidates(context, &form, algos, PROPOSALS, why);
 	for (int32_t i = 0; i < count; i++) {
 		all[i] = variant_of(context, p, lowering, whole, &r, &algos[i]);
 		all[i].cost_s = seconds * epg_cuda_cost_of_algo(&form, &algos[i], algos[0].waves, i);
@@ -483,11 +488,23 @@ static epg_cuda_algo algo_of(const epg_variant *v)
 	return algo;
 }
 
+/* The recipe of a variant, with its products. */
+static epg_status make_main(const epg_cuda_context *context, const epg_problem *p, const epg_variant *v, epg_cuda_recipe *r)
+{
+	epg_cuda_algo algo = algo_of(v);
+	epg_status status = EPG_UNSUPPORTED;
+	for (recipe_kind kind = PLAIN; kind == PLAIN || (kind == BIAS_APART && status == EPG_UNSUPPORTED && has_alternative(r, is_whole(v))); kind++) {
+		*r = recipe_of(context, p, is_pad(v->lowering), is_whole(v), kind);
+		status = make_products(context, p, &algo, vendor_nbytes(p, r, false), r);
+	}
+	return status;
+}
+
 bool epg_cuda_accepts(const void *state, const epg_problem *p, epg_variant *v, char why[EPG_WHY_NBYTES])
 {
 	const epg_cuda_context *context = state;
 	bool pad = is_pad(v->lowering);
-	epg_cuda_recipe r = v->lowering == PASS ? bare_recipe(context, p) : recipe_of(context, p, pad, is_whole(v), false);
+	epg_cuda_recipe r = bare_recipe(context, p);
 	if (pad && is_whole(v) && !takes_epilog(p, true, why))
 		return false;
 	if (pad && (v->param[CUDA_NALGO] < 0 || v->param[CUDA_NALGO] > 1))
@@ -495,11 +512,8 @@ bool epg_cuda_accepts(const void *state, const epg_problem *p, epg_variant *v, c
 	for (int i = 0; i < CUDA_NALGO; i++)
 		if (v->param[i] < 0 || v->param[i] > UINT32_MAX)
 			return refuse(why, "an attribute of the algorithm is no 32-bit number");
-	if (v->lowering != PASS) {
-		epg_cuda_algo algo = algo_of(v);
-		if (make_products(context, p, &algo, vendor_nbytes(p, &r, false), &r))
-			return refuse(why, epg_cuda_core.last_error());
-	}
+	if (v->lowering != PASS && make_main(context, p, v, &r))
+		return refuse(why, epg_cuda_core.last_error());
 	v->cost_s = recipe_s(context, p, &r);
 	v->workspace_nbytes = plan_nbytes(context, p, pad, &r, r.nbytes - r.vendor_at);
 	return true;
@@ -511,7 +525,7 @@ bool epg_cuda_accepts(const void *state, const epg_problem *p, epg_variant *v, c
 static bool wants_scalars(const epg_cuda_plan *plan)
 {
 	const epg_problem *p = &plan->problem;
-	return p->flags & EPG_SCALARS_ON_DEVICE || (is_half(p->d.type) && plan->main.product && !plan->main.c_in_pass && p->beta[0] == 1 && c_is_as_d(p));
+	return p->flags & EPG_SCALARS_ON_DEVICE || (is_half(p->d.type) && plan->main.gemm.staged && !plan->main.c_in_pass && p->beta[0] == 1 && c_is_as_d(p));
 }
 
 /* alpha, beta, zero, 16 bytes each. */
@@ -534,15 +548,13 @@ static epg_status make_recipes(epg_cuda_plan *plan, const epg_variant *v)
 {
 	const epg_cuda_context *context = plan->context;
 	const epg_problem *p = &plan->problem;
-	epg_cuda_algo algo = algo_of(v);
 	plan->bare = bare_recipe(context, p);
 	plan->nbytes = plan->bare.nbytes;
 	if (!has_product(p))
 		return EPG_SUCCESS;
-	plan->main = recipe_of(context, p, is_pad(v->lowering), is_whole(v), false);
-	epg_status status = make_products(context, p, &algo, vendor_nbytes(p, &plan->main, false), &plan->main);
+	epg_status status = make_main(context, p, v, &plan->main);
 	plan->nbytes = max_size(plan->nbytes, plan->main.nbytes);
-	plan->safe = recipe_of(context, p, is_pad(v->lowering), false, true);
+	plan->safe = recipe_of(context, p, is_pad(v->lowering), false, SAFE);
 	plan->has_safe = !status && safe_fits(p, &plan->safe) && make_products(context, p, NULL, vendor_nbytes(p, &plan->safe, true), &plan->safe) == EPG_SUCCESS;
 	if (plan->has_safe)
 		plan->nbytes = max_size(plan->nbytes, plan->safe.nbytes);

@@ -54,12 +54,12 @@ static bool reads_c(const run *x)
 	return scalars_on_device(x->p) ? x->call->x.c != NULL : nonzero(x->call->beta);
 }
 
-/* Seen of cuBLASLt 13.1 from compute capability 9 on: where C is D, of 16 bits, and beta a 1 on the host, the product is rounded before C is
- * added. With scalars on the device it is not. */
+/* Seen of cuBLASLt 13.1 from compute capability 9 on, of kernels with stages: where C is D, of 16 bits, and beta a 1 on the host, the
+ * product is rounded before C is added. With scalars on the device it is not. */
 static bool adds_to_d(const epg_cuda_plan *plan, const epg_call *call)
 {
 	const epg_problem *p = &plan->problem;
-	return epg_type_nbits(p->d.type) == 16 && !scalars_on_device(p) && call->x.c == call->x.d && call->beta[0] == 1 && call->beta[1] == 0;
+	return plan->main.gemm.staged && epg_type_nbits(p->d.type) == 16 && !scalars_on_device(p) && call->x.c == call->x.d && call->beta[0] == 1 && call->beta[1] == 0;
 }
 
 /* Alpha and beta are those that the plan has on the device. */

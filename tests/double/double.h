@@ -31,6 +31,7 @@ typedef struct double_state {
 	int current_device;
 	int capturing;            /* a stream of the device is being captured */
 	int empty_heuristics;     /* 1: success without a result; 2: a result whose own state is not success */
+	int old_kernels;          /* only algorithms without stages are proposed */
 	int damaged_guards;       /* allocations that were written outside of their bounds */
 	char complaint[512];      /* the first rule that was broken: what the real one would not have survived */
 } double_state;

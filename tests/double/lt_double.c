@@ -255,7 +255,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 		alignment = f->alignment[i] < alignment ? f->alignment[i] : alignment;
 	for (uint32_t i = 0; i < NALGOS && *count < wanted; i++) {
 		algo made = { { THE_ID, FIRST_TILE + i, stages_of(i), i == SPLITS_K ? 2 : 1, i == SPLITS_K ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : 0, i, (uint32_t)log2_of(alignment), 0, i } };
-		if (workspace_of(&p, &made) > f->workspace)
+		if (workspace_of(&p, &made) > f->workspace || (epg_double()->old_kernels && stages_of(i) != 0))
 			continue;
 		cublasLtMatmulHeuristicResult_t *r = &results[(*count)++];
 		memset(r, 0, sizeof *r);
@@ -405,18 +405,16 @@ static int is_regular(const product *p)
 	return !odd;
 }
 
-/* Seen of version 13.1, of a D of 16 bits: the bias comes after a rounding with an aux, unless lines are regular and the kernel new,
- * and where an old kernel splits k. */
+/* Seen of version 13.1, of a D of 16 bits: old kernels and irregular lines add the bias after a rounding, … */
 static int bias_after_rounding(const call *c)
 {
-	int e = c->p.d.epilogue, old = c->algo->attribute[STAGES] == 0;
-	return size_of(&c->p.x[3]) == 2 && has_bias(e) && (has_aux(e) ? old || !is_regular(&c->p) : old && c->algo->attribute[SPLITK] > 1);
+	return size_of(&c->p.x[3]) == 2 && has_bias(c->p.d.epilogue) && (c->algo->attribute[STAGES] == 0 || !is_regular(&c->p));
 }
 
-/* … and the product is rounded before a C that is D is added, with a 1 on the host as beta. */
+/* … and new ones round the product before a C that is D is added, with a 1 on the host as beta. */
 static int product_rounded(const call *c)
 {
-	return size_of(&c->p.x[3]) == 2 && c->base[2] == c->d && c->beta.re == 1 && c->p.d.pointer_mode == CUBLASLT_POINTER_MODE_HOST;
+	return size_of(&c->p.x[3]) == 2 && c->algo->attribute[STAGES] != 0 && c->base[2] == c->d && c->beta.re == 1 && c->p.d.pointer_mode == CUBLASLT_POINTER_MODE_HOST;
 }
 
 static oracle_num affine(const call *c, int64_t item, int64_t i, int64_t j, oracle_num sum)
