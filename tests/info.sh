@@ -15,6 +15,9 @@ printf '%s\n' "$out" | grep -q '^backend cuda: '; check "the CUDA backend, or wh
 printf '%s\n' "$out" | grep -q 'OMP_WAIT_POLICY='; check "environment variables" $?
 out=$($info --explain 'f32 m=64 n=32 k=16 epilog=relu_bias' --backend cpu 2>&1); status=$?
 [ $status -eq 0 ] && printf '%s\n' "$out" | grep -q 'way: cpu/split'; check "a plan explained" $?
+readme=${srcdir:-.}/README.md
+out=$($info --support --backend cpu 2>&1); status=$?
+[ $status -eq 0 ] && [ "$(printf '%s\n' "$out" | wc -l)" -gt 10 ] && [ "$out" = "$(sed -n '/^| A | B |/,/^$/p' "$readme" | sed '/^$/d')" ]; check "the support table is the one of README.md" $?
 out=$($info --explain 'f32 m=64 n=32' --backend cpu 2>&1); status=$?
 [ $status -eq 1 ] && printf '%s\n' "$out" | grep -q 'k'; check "a line without k: exit status 1 and a sentence" $?
 out=$($info --explain 'f32 m=4 n=3 k=2' --rigor slowly 2>&1); [ $? -eq 2 ]; check "an unknown rigor: exit status 2" $?

@@ -33,12 +33,15 @@ typedef struct {
 	int narrow;
 } kind;
 
+/* All of the support table's. */
 static const kind kinds[] = {
 	{ "f32", EPG_F32, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 0 }, { "f64", EPG_F64, EPG_F64, EPG_F64, EPG_COMPUTE_DEFAULT, 0 },
 	{ "c64", EPG_C64, EPG_C64, EPG_C64, EPG_COMPUTE_DEFAULT, 0 }, { "c128", EPG_C128, EPG_C128, EPG_C128, EPG_COMPUTE_DEFAULT, 0 },
 	{ "f16", EPG_F16, EPG_F16, EPG_F16, EPG_COMPUTE_DEFAULT, 1 }, { "bf16", EPG_BF16, EPG_BF16, EPG_BF16, EPG_COMPUTE_DEFAULT, 1 },
 	{ "tf32", EPG_F32, EPG_F32, EPG_F32, EPG_COMPUTE_TF32, 1 }, { "f16 to f32", EPG_F16, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 1 },
 	{ "bf16 to f32", EPG_BF16, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 1 }, { "bf16 with C of f32", EPG_BF16, EPG_F32, EPG_BF16, EPG_COMPUTE_DEFAULT, 1 },
+	{ "f16 with C of f32", EPG_F16, EPG_F32, EPG_F16, EPG_COMPUTE_DEFAULT, 1 }, { "f16 to f32 with C of f16", EPG_F16, EPG_F16, EPG_F32, EPG_COMPUTE_DEFAULT, 1 },
+	{ "bf16 to f32 with C of bf16", EPG_BF16, EPG_BF16, EPG_F32, EPG_COMPUTE_DEFAULT, 1 },
 };
 
 static epg_matmul_desc make_kind(const kind *t, int64_t m, int64_t n, int64_t k, int32_t epilog)

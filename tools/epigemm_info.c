@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * epigemm-info: what this installation is and can do here, in words: version, backends and why one is missing, environment; or what a
- * plan for a problem line would do. Only the public interface is used. */
+ * epigemm-info: what this installation is and can do here, in words: version, backends and why one is missing, environment; what a plan for
+ * a problem line would do; or which types go with which epilogs. Only the public interface is used. */
 #include <epigemm.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@ static const char help[] =
 	"Usage: epigemm-info [OPTION…]\n"
 	"Tells the version of epigemm, the backends that can be used here, or why not, and the environment variables in force.\n"
 	"  --explain LINE   tell what a plan for a problem line does, as 'bf16 m=4096 n=512 k=4096 epilog=relu_bias'\n"
-	"  --backend NAME   cpu, cuda or auto, for --explain (default: auto)\n"
+	"  --support        print which types go with which epilogs, found by planning small problems\n"
+	"  --backend NAME   cpu, cuda or auto, for --explain and --support (default: auto)\n"
 	"  --rigor NAME     estimate, measure or patient, for --explain (default: estimate)\n"
 	"  --version        print the version alone\n"
 	"  --help           print this\n"
@@ -125,6 +126,102 @@ static int explain(const char *line, const char *backend, int32_t rigor)
 	return failed;
 }
 
+/* ---- --support ---- */
+
+enum { NTYPES = EPG_BIT, NCOMPUTES = EPG_COMPUTE_S32 + 1, NSIXTEEN = 16 };
+
+static const int32_t epilogs[NSIXTEEN] = {
+	EPG_EPILOG_DEFAULT, EPG_EPILOG_RELU, EPG_EPILOG_RELU_AUX, EPG_EPILOG_BIAS, EPG_EPILOG_RELU_BIAS, EPG_EPILOG_RELU_AUX_BIAS, EPG_EPILOG_DRELU, EPG_EPILOG_DRELU_BGRAD,
+	EPG_EPILOG_GELU, EPG_EPILOG_GELU_AUX, EPG_EPILOG_GELU_BIAS, EPG_EPILOG_GELU_AUX_BIAS, EPG_EPILOG_DGELU, EPG_EPILOG_DGELU_BGRAD, EPG_EPILOG_BGRADA, EPG_EPILOG_BGRADB,
+};
+
+static int plans(epg_context *context, const epg_matmul_desc *desc)
+{
+	epg_plan *plan = NULL;
+	int good = epg_plan_create(context, desc, NULL, &plan) == EPG_SUCCESS;
+	epg_plan_destroy(plan);
+	return good;
+}
+
+/* How many of 'count' problems can be planned: every pair of ops, both orders of D, both axes, an even and an odd size, with and without C. */
+static int count_forms(epg_context *context, const epg_matmul_desc *types, int *count)
+{
+	int planned = 0;
+	*count = 4 * 4 * 2 * 2 * 2 * 2;
+	for (int form = 0; form < *count; form++) {
+		epg_matmul_desc desc = *types;
+		desc.a.op = form & 3;
+		desc.b.op = form >> 2 & 3;
+		desc.d.order = form >> 4 & 1;
+		desc.axis = form >> 5 & 1;
+		desc.m = desc.n = desc.k = form >> 6 & 1 ? 16 : 7;
+		desc.beta[0] = form >> 7 & 1;
+		planned += plans(context, &desc);
+	}
+	return planned;
+}
+
+static void print_vectors(epg_context *context, const epg_matmul_desc *types)
+{
+	char text[64] = "";
+	for (int32_t t = 1; t <= NTYPES; t++) {
+		epg_matmul_desc desc = *types;
+		desc.epilog = EPG_EPILOG_BIAS;
+		desc.bias.type = t;
+		if (plans(context, &desc))
+			snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? ", " : "", epg_type_name(t));
+	}
+	printf("| %-9s ", text);
+}
+
+/* One line for a set of types, if there is an epilog for it. */
+static int print_support(epg_context *context, epg_matmul_desc *desc)
+{
+	static const char *const computes[NCOMPUTES] = {"default", "f64", "f32", "tf32", "f16", "s32"};
+	int whole = 0, partly = 0, count;
+	char names[1024] = "";
+	desc->epilog = EPG_EPILOG_DEFAULT;
+	if (!plans(context, desc))
+		return 0;
+	for (int e = 0; e < NSIXTEEN; e++) {
+		desc->epilog = epilogs[e];
+		int planned = count_forms(context, desc, &count);
+		whole += planned == count;
+		partly += planned > 0 && planned < count;
+		if (planned > 0)
+			snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s%s", *names ? ", " : "", epg_epilog_name(epilogs[e]), planned < count ? " (partly)" : "");
+	}
+	printf("| %-4s | %-4s | %-4s | %-4s | %-4s ", epg_type_name(desc->a.type), epg_type_name(desc->b.type), epg_type_name(desc->c.type), epg_type_name(desc->d.type), computes[desc->compute]);
+	desc->epilog = EPG_EPILOG_DEFAULT;
+	print_vectors(context, desc);
+	printf("| %s |\n", whole == NSIXTEEN && !partly ? "all sixteen" : names);
+	return 1;
+}
+
+static int support(const char *backend)
+{
+	epg_context_options options;
+	epg_context *context = NULL;
+	epg_matmul_desc desc;
+	int rows = 0;
+	if (epg_context_options_init(&options, sizeof options) == EPG_SUCCESS)
+		options.backend = backend;
+	if (epg_context_create(&options, &context))
+		return fail("no support table");
+	printf("| A | B | C | D | compute | bias | epilogs |\n|---|---|---|---|---|---|---|\n");
+	for (int types = 0; types < NTYPES * NTYPES * NTYPES * NTYPES; types++)
+		for (int32_t compute = EPG_COMPUTE_DEFAULT + 1; compute < NCOMPUTES; compute++) {
+			epg_matmul_desc_init(&desc, sizeof desc, 16, 16, 16, types / NTYPES / NTYPES / NTYPES + 1, EPG_COL);
+			desc.b.type = types / NTYPES / NTYPES % NTYPES + 1;
+			desc.c.type = types / NTYPES % NTYPES + 1;
+			desc.d.type = types % NTYPES + 1;
+			desc.compute = compute;
+			rows += print_support(context, &desc);
+		}
+	epg_context_destroy(context);
+	return rows == 0;
+}
+
 static int rigor_of(const char *name)
 {
 	static const char *const names[] = {"estimate", "measure", "patient"};
@@ -137,14 +234,16 @@ static int rigor_of(const char *name)
 
 int main(int argc, char **argv)
 {
-	enum { EXPLAIN = 1, BACKEND, RIGOR, VERSION, HELP };
-	static const struct option table[] = {{"explain", 1, NULL, EXPLAIN}, {"backend", 1, NULL, BACKEND}, {"rigor", 1, NULL, RIGOR}, {"version", 0, NULL, VERSION},
+	enum { EXPLAIN = 1, SUPPORT, BACKEND, RIGOR, VERSION, HELP };
+	static const struct option table[] = {{"explain", 1, NULL, EXPLAIN}, {"support", 0, NULL, SUPPORT}, {"backend", 1, NULL, BACKEND}, {"rigor", 1, NULL, RIGOR}, {"version", 0, NULL, VERSION},
 		{"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
 	const char *line = NULL, *backend = "auto";
 	int32_t rigor = EPG_ESTIMATE;
+	int table_wanted = 0;
 	for (int which; (which = getopt_long(argc, argv, "", table, NULL)) != -1;)
 		switch (which) {
 		case EXPLAIN: line = optarg; break;
+		case SUPPORT: table_wanted = 1; break;
 		case BACKEND: backend = optarg; break;
 		case RIGOR: rigor = rigor_of(optarg); break;
 		case VERSION: puts(epg_version()); return 0;
@@ -155,5 +254,5 @@ int main(int argc, char **argv)
 		fprintf(stderr, "epigemm-info: '%s' is no option; --help lists them\n", argv[optind]);
 		return 2;
 	}
-	return line ? explain(line, backend, rigor) : report();
+	return table_wanted ? support(backend) : line ? explain(line, backend, rigor) : report();
 }
