@@ -99,9 +99,9 @@ typedef struct epg_backend {
 	void (*plan_explain)(const void *plan, char *text, size_t text_nbytes);
 	epg_status (*execute)(const void *plan, const epg_call *call);
 
-	/* Seconds of one execution on the device, its caches cold; the outputs are written. May be NULL: then the core takes the time
-	 * from execute to the end of synchronize. */
-	epg_status (*time)(const void *plan, const epg_call *call, double *seconds);
+	/* Seconds of one of so many calls that follow each other on the device, its caches cold before the first; the outputs are written.
+	 * May be NULL: then the core takes the time from execute to the end of synchronize. */
+	epg_status (*time)(const void *plan, const epg_call *call, int32_t calls, double *seconds);
 
 	/* Views have the same rows and cols; the op of the source is in its view. */
 	epg_status (*convert)(void *context, int64_t batch, const epg_view *from_view, const void *from, const epg_view *to_view, void *to,

@@ -13,7 +13,7 @@
 #include "half.h"
 #include "plan.h"
 
-enum { NOPERANDS = 7, MIN_ROUNDS = 3, MAX_ROUNDS = 31, DROP_FACTOR = 5 };
+enum { NOPERANDS = 7, MIN_ROUNDS = 4, MAX_ROUNDS = 31, DROP_FACTOR = 5 };
 
 /* Estimates are never as wrong as this: a candidate that is estimated so much slower than the first is not run at all (plain
  * loops would take minutes on a large problem). */
@@ -28,6 +28,7 @@ typedef struct tuner {
 	epg_status failure;            /* of the last that did not */
 	double seconds[EPG_MAX_VARIANTS][MAX_ROUNDS];
 	int32_t rounds[EPG_MAX_VARIANTS];
+	int32_t calls;                 /* that follow each other in one measurement, by the backend's clock */
 	void *scalars;                 /* alpha and, 16 bytes further, beta on the device; NULL unless executions read them there */
 	/* Outputs on the host, as far as they are compared: as every candidate finds them, as the first one leaves them, one of another. */
 	char *before[NOPERANDS], *expected[NOPERANDS], *got;
@@ -195,7 +196,7 @@ static epg_status time_one(tuner *t, int32_t variant, double *seconds)
 {
 	epg_call call = call_of(t, variant);
 	if (backend_of(t)->time)
-		return backend_of(t)->time(t->state[variant], &call, seconds);
+		return backend_of(t)->time(t->state[variant], &call, t->calls, seconds);
 	double begin = now();
 	epg_status status = run(t, variant);
 	*seconds = now() - begin;
@@ -367,8 +368,8 @@ static epg_status one_round(tuner *t, uint64_t *seed)
 	return EPG_SUCCESS;
 }
 
-/* After the first round those that are far behind need no more of the time. */
-static void drop_slow(tuner *t)
+/* After the first round those that are far behind need no more of the time; the best time so far. */
+static double drop_slow(tuner *t)
 {
 	double best = t->seconds[t->first][0];
 	for (int32_t i = 0; i < t->plan->nvariants; i++)
@@ -379,6 +380,20 @@ static void drop_slow(tuner *t)
 			backend_of(t)->plan_destroy(t->state[i]);
 			t->state[i] = NULL;
 		}
+	return best;
+}
+
+/* A device's clock is for executions in trains, as they come in practice: what its clocks do under load decides between them, and a
+ * cold cache, or the gap before a single one, does not. All that are left get trains of the same length; the single ones are forgotten. */
+static void form_trains(tuner *t, double single_s)
+{
+	static const double train_s = 2e-3;
+	if (!backend_of(t)->time)
+		return;
+	t->calls = (int32_t)(train_s / (single_s > 1e-6 ? single_s : 1e-6));
+	t->calls = t->calls < 2 ? 2 : t->calls > 16 ? 16 : t->calls;
+	for (int32_t i = 0; i < t->plan->nvariants; i++)
+		t->rounds[i] = t->state[i] ? 0 : t->rounds[i];
 }
 
 static epg_status time_all(tuner *t, int32_t rigor)
@@ -391,7 +406,7 @@ static epg_status time_all(tuner *t, int32_t rigor)
 		if (status)
 			return status;
 		if (round == 0)
-			drop_slow(t);
+			form_trains(t, drop_slow(t));
 	}
 	return EPG_SUCCESS;
 }
@@ -420,6 +435,7 @@ epg_status epg_tune(epg_plan *plan, int32_t rigor)
 		return epg_fail(EPG_NO_MEMORY, "no memory to measure with (%zu bytes)", sizeof *t);
 	t->plan = plan;
 	t->first = -1;
+	t->calls = 1;
 	epg_status status = make_all(t);
 	if (!status)
 		status = admit_all(t);

@@ -140,6 +140,6 @@ epg_status epg_cuda_execute(const void *plan, const epg_call *call);
 
 /* ---- cuda_backend.c: times ---- */
 
-epg_status epg_cuda_time(const void *plan, const epg_call *call, double *seconds);
+epg_status epg_cuda_time(const void *plan, const epg_call *call, int32_t calls, double *seconds);
 
 #endif

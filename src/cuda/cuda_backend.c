@@ -329,15 +329,16 @@ static epg_status open_timer(const epg_cuda_context *context, timer *t)
 	return status;
 }
 
-/* Seconds a call of 'calls' that follow each other. While the device clears the cache, the host puts them behind it, so that their
- * kernels have no gaps between them. */
-static epg_status time_calls(const timer *t, const void *plan, const epg_call *call, int calls, double *seconds)
+/* While the device clears the cache, the host puts the calls behind it, so that their kernels have no gaps between them. */
+static epg_status time_calls(const timer *t, const void *plan, const epg_call *call, int32_t calls, double *seconds)
 {
 	float ms = 0;
-	epg_status status = epg_cuda_check(cudaMemsetAsync(t->flush, 0, t->flush_nbytes, t->stream), "cudaMemsetAsync");
+	epg_status status = EPG_SUCCESS;
+	for (int32_t i = 0; i <= calls / 8 && !status; i++)
+		status = epg_cuda_check(cudaMemsetAsync(t->flush, 0, t->flush_nbytes, t->stream), "cudaMemsetAsync");
 	if (!status)
 		status = epg_cuda_check(cudaEventRecord(t->begin, t->stream), "cudaEventRecord");
-	for (int i = 0; i < calls && !status; i++)
+	for (int32_t i = 0; i < calls && !status; i++)
 		status = epg_cuda_execute(plan, call);
 	if (!status)
 		status = epg_cuda_check(cudaEventRecord(t->end, t->stream), "cudaEventRecord");
@@ -349,19 +350,7 @@ static epg_status time_calls(const timer *t, const void *plan, const epg_call *c
 	return status;
 }
 
-/* Short executions with a cold cache, one by one. Long ones in a train, as they come in practice: what the clocks do under load
- * decides between them, and the cache that was cold at first does not. */
-static epg_status time_plan(const timer *t, const void *plan, const epg_call *call, double *seconds)
-{
-	static const double long_s = 12e-6, train_s = 2e-3;
-	epg_status status = time_calls(t, plan, call, 1, seconds);
-	if (status || *seconds < long_s)
-		return status;
-	int calls = (int)(train_s / *seconds);
-	return time_calls(t, plan, call, calls < 2 ? 2 : calls > 16 ? 16 : calls, seconds);
-}
-
-epg_status epg_cuda_time(const void *plan, const epg_call *call, double *seconds)
+epg_status epg_cuda_time(const void *plan, const epg_call *call, int32_t calls, double *seconds)
 {
 	owned_context *owned = (owned_context *)epg_cuda_context_of(plan);
 	epg_call copy = *call;
@@ -374,7 +363,7 @@ epg_status epg_cuda_time(const void *plan, const epg_call *call, double *seconds
 	if (!status)
 		copy.stream = owned->timer.stream;
 	if (!status)
-		status = time_plan(&owned->timer, plan, &copy, seconds);
+		status = time_calls(&owned->timer, plan, &copy, calls, seconds);
 	pthread_mutex_unlock(&owned->timer.lock);
 	epg_cuda_leave(&owned->context, previous);
 	return status;
