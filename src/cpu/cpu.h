@@ -53,7 +53,7 @@ typedef struct cpu_gemm_args {
 
 void epg_cpu_blas_gemm(const cpu_gemm_args *args);
 
-/* ---- cpu_gemm.c: the split lowering; cpu_ref.c: the reference lowering ---- */
+/* ---- cpu_gemm.c: the split and the widen lowering; cpu_ref.c: the reference lowering ---- */
 
 typedef struct cpu_plan cpu_plan;
 
@@ -63,16 +63,37 @@ struct cpu_plan {
 	epg_problem problem;
 	int32_t lowering, threads;
 	int64_t tile_m, tile_n;
-	size_t workspace_nbytes;     /* for sums */
+	size_t workspace_nbytes;     /* for sums, and the widened tile of each thread */
 };
 
-enum { CPU_SPLIT, CPU_REFERENCE, CPU_NLOWERINGS };
+enum { CPU_SPLIT, CPU_WIDEN, CPU_REFERENCE, CPU_NLOWERINGS };
 
 bool epg_cpu_split_supports(const epg_problem *problem, char why[EPG_WHY_NBYTES]);
-/* Fills tile_m, tile_n and workspace_nbytes from problem and threads. */
+bool epg_cpu_widen_supports(const epg_problem *problem, char why[EPG_WHY_NBYTES]);
+/* Fills tile_m, tile_n and workspace_nbytes from problem, lowering and threads; both lowerings. */
 void epg_cpu_split_prepare(cpu_plan *plan);
 epg_status epg_cpu_split_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
 epg_status epg_cpu_reference_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
+
+/* ---- cpu_wide.c: a tile of 16-bit matrices, in f32 ---- */
+
+/* Sides of a tile at most, and the elements of one thread's memory for it. */
+enum { CPU_WIDE = 256, CPU_WIDE_LD = CPU_WIDE + 16, CPU_WIDE_COUNT = 3 * CPU_WIDE * CPU_WIDE_LD + CPU_WIDE };
+
+/* Rows i0 ≤ i < i1 and columns j0 ≤ j < j1 of an item of D. */
+typedef struct cpu_tile { int64_t item, i0, i1, j0, j1; } cpu_tile;
+
+/* Element (i,j) of an item; NULL stays NULL. */
+const void *epg_cpu_at(const void *base, const epg_view *view, int64_t item, int64_t i, int64_t j);
+
+/* The product of a tile, alpha·op(A)·op(B), in the first part of memory, columns CPU_WIDE_LD apart. */
+void epg_cpu_wide_product(const cpu_plan *plan, const epg_call *call, const cpu_tile *tile, float *memory);
+/* Makes pass and data, which come filled for the whole of D, those of the tile alone: its element (i0,j0) is their first. */
+void epg_cpu_wide_begin(const cpu_plan *plan, const epg_call *call, const cpu_tile *tile, float *memory, cpu_pass *pass, cpu_pass_data *data);
+/* Writes D, and a z that is kept as aux. For sums, memory then holds D as it was rounded. */
+void epg_cpu_wide_end(const cpu_plan *plan, const epg_call *call, const cpu_tile *tile, float *memory);
+/* As cpu_pass_table.sum, of a rectangle of a 16-bit matrix. */
+void epg_cpu_wide_sum(const cpu_pass_table *table, int32_t type, const void *x, int64_t ld, int32_t axis, int64_t i0, int64_t i1, int64_t j0, int64_t j1, double *sums);
 
 /* Sums of chunks, added up in order: gradient[i] = (accumulate ? gradient[i] : 0) + Σ_c sums[c·stride + i]. */
 void epg_cpu_sum_finish(int32_t type, void *gradient, bool accumulate, const double *sums, int64_t chunks, int64_t length);

@@ -187,13 +187,14 @@ static epg_status synchronize(void *context, void *stream)
 
 static const epg_lowering lowerings[CPU_NLOWERINGS] = {
 	[CPU_SPLIT] = {"split", {"threads", NULL}},
+	[CPU_WIDEN] = {"widen", {"threads", NULL}},
 	[CPU_REFERENCE] = {"reference", {"threads", NULL}},
 };
 
 static bool supports(const void *context, const epg_problem *problem, int32_t lowering, char why[EPG_WHY_NBYTES])
 {
 	(void)context;
-	return lowering == CPU_REFERENCE || epg_cpu_split_supports(problem, why);
+	return lowering == CPU_REFERENCE || (lowering == CPU_WIDEN ? epg_cpu_widen_supports : epg_cpu_split_supports)(problem, why);
 }
 
 /* Seconds, for comparing lowerings only: a core does 50 GF in a BLAS and 1 GF in plain loops, and moves 10 GB/s. */
@@ -201,14 +202,14 @@ static double cost(const epg_problem *p, int32_t lowering, int64_t threads)
 {
 	double elements = (double)p->batch * (double)p->m * (double)p->n;
 	double flops = 2 * elements * (double)p->k, nbytes = elements * (double)epg_type_nbits(p->d.type) / 8;
-	double rate = lowering == CPU_SPLIT ? 50e9 : 1e9;
+	double rate = lowering == CPU_REFERENCE ? 1e9 : 50e9;
 	return (flops / rate + nbytes / (rate / 5)) / (double)threads;
 }
 
 static cpu_plan plan_of(const cpu_context *context, const epg_problem *problem, int32_t lowering, int64_t threads)
 {
 	cpu_plan plan = {.context = (cpu_context *)context, .problem = *problem, .lowering = lowering, .threads = (int32_t)threads};
-	if (lowering == CPU_SPLIT)
+	if (lowering != CPU_REFERENCE)
 		epg_cpu_split_prepare(&plan);
 	return plan;
 }
@@ -290,6 +291,11 @@ static void plan_explain(const void *state, char *text, size_t text_nbytes)
 	const char *tf32 = plan->problem.compute == EPG_COMPUTE_TF32 ? "tf32 is computed in f32 on the CPU\n" : "";
 	if (plan->lowering == CPU_REFERENCE)
 		snprintf(text, text_nbytes, "%splain loops on %d threads, accumulated in double, one rounding\n", tf32, plan->threads);
+	else if (plan->lowering == CPU_WIDEN)
+		snprintf(text, text_nbytes,
+			"product: %s (%s, core type %s) in f32, one thread a call, on widened tiles of at most %d×%d of D, shared out to %d threads\n"
+			"epilog: one pass over each tile in f32, instruction set %s; D is rounded once\n",
+			blas->version, blas->flavour, blas->core, CPU_WIDE, CPU_WIDE, plan->threads, plan->context->pass->isa);
 	else
 		snprintf(text, text_nbytes,
 			"%sproduct: %s (%s, core type %s), one thread a call, on tiles of %lld×%lld of D shared out to %d threads\n"
@@ -298,7 +304,7 @@ static void plan_explain(const void *state, char *text, size_t text_nbytes)
 }
 
 typedef epg_status execute_fn(const cpu_plan *plan, const epg_call *call, void *workspace);
-static execute_fn *const execute_fns[CPU_NLOWERINGS] = {epg_cpu_split_execute, epg_cpu_reference_execute};
+static execute_fn *const execute_fns[CPU_NLOWERINGS] = {epg_cpu_split_execute, epg_cpu_split_execute, epg_cpu_reference_execute};
 
 static epg_status execute(const void *state, const epg_call *call)
 {

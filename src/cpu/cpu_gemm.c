@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The split lowering. D is cut into tiles, at most one for each thread where the sizes allow; a thread computes its tile's
- * product with a single-threaded GEMM and runs the pass over it while it is the tile's owner. Which tiles there are is
+ * The split and the widen lowering. D is cut into tiles, at most one for each thread where the sizes allow; a thread computes its tile's
+ * product with a single-threaded GEMM and runs the pass over it while it is the tile's owner. 16-bit matrices go by way of small tiles in
+ * f32 (cpu_wide.c). Which tiles there are is
  * decided by the plan, so that the bits of D do not depend on how many threads turn up; with EPG_DETERMINISTIC not on the
  * plan's threads either. Bias gradients are summed in chunks of D (cpu_pass.h), so tiles end at chunk ends. */
 #include "cpu.h"
@@ -68,6 +69,14 @@ bool epg_cpu_split_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
 	return blas_takes(&p->a, p->swapped ? "b" : "a", why) && blas_takes(&p->b, p->swapped ? "a" : "b", why) && blas_takes(&p->d, "d", why);
 }
 
+bool epg_cpu_widen_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
+{
+	if (epg_type_nbits(p->a.type) == 16)
+		return true;
+	snprintf(why, EPG_WHY_NBYTES, "A and B do not have 16 bits");
+	return false;
+}
+
 /* Cuts m×n into parts_m·parts_n ≤ threads tiles that read least of A and B, which is in proportion to k times the sum of their
  * sides; whole columns where that is equal. */
 static void balanced_tiles(cpu_plan *plan, int64_t threads, int64_t unit_m, int64_t unit_n)
@@ -109,6 +118,12 @@ static int64_t items_per_round(const epg_problem *p)
 	return each < SUMS_NBYTES ? min64(SUMS_NBYTES / each, p->batch) : 1;
 }
 
+static size_t sums_nbytes(const epg_problem *p)
+{
+	size_t nbytes = (size_t)(sums_per_item(p) * (p->epilog & EPG_BGRAD ? items_per_round(p) : 1)) * sizeof(double);
+	return (nbytes + 63) / 64 * 64;
+}
+
 void epg_cpu_split_prepare(cpu_plan *plan)
 {
 	const epg_problem *p = &plan->problem;
@@ -125,7 +140,7 @@ void epg_cpu_split_prepare(cpu_plan *plan)
 	plan->tile_m = plan->tile_m > most ? round_up(most - unit_m, unit_m) : plan->tile_m;
 	plan->tile_n = plan->tile_n > most ? round_up(most - unit_n, unit_n) : plan->tile_n;
 	plan->threads = useful_threads(plan, p->batch);
-	plan->workspace_nbytes = (size_t)(sums_per_item(p) * (p->epilog & EPG_BGRAD ? items_per_round(p) : 1)) * sizeof(double);
+	plan->workspace_nbytes = sums_nbytes(p) + (plan->lowering == CPU_WIDEN ? (size_t)plan->threads * CPU_WIDE_COUNT * sizeof(float) : 0);
 }
 
 /* ---- Executing ---- */
@@ -136,102 +151,154 @@ typedef struct split_job {
 	const epg_call *call;
 	cpu_pass pass;
 	bool product, run_pass, blas_beta;
+	bool wide;                    /* by way of tiles in f32 … */
+	float *memory;                /* … each thread in its own */
 	bool aside;                   /* D lies over aux, which the product may not overwrite: it goes to a buffer first */
 	double *sums;                 /* of the round's items, one after the other */
 	int64_t tiles_m, tiles;       /* of one item */
 	int64_t first_item, items;    /* of the round */
 } split_job;
 
-static const void *at(const void *base, const epg_view *view, int64_t item, int64_t i, int64_t j)
+const void *epg_cpu_at(const void *base, const epg_view *view, int64_t item, int64_t i, int64_t j)
 {
 	int64_t index = item * view->batch_stride + (view->trans ? i * view->ld + j : i + j * view->ld);
 	return base ? (const char *)base + epg_type_nbytes(view->type, index) : NULL;
 }
 
-/* The product of a rectangle to c, which is D's or a buffer's element (i0,j0). */
-static void product(const split_job *job, int64_t item, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *c, int64_t ldc)
+/* The product of a tile to c, which is D's or a buffer's element (i0,j0). */
+static void product(const split_job *job, const cpu_tile *t, void *c, int64_t ldc)
 {
 	static const double zero[2] = {0, 0};
 	const epg_problem *p = &job->plan->problem;
 	const epg_operands *x = &job->call->x;
 	cpu_gemm_args args = {
 		.type = p->d.type, .a_trans = p->a.trans, .a_conj = p->a.conj, .b_trans = p->b.trans, .b_conj = p->b.conj,
-		.m = i1 - i0, .n = j1 - j0, .k = p->k, .lda = p->a.ld, .ldb = p->b.ld, .ldc = ldc,
+		.m = t->i1 - t->i0, .n = t->j1 - t->j0, .k = p->k, .lda = p->a.ld, .ldb = p->b.ld, .ldc = ldc,
 		.alpha = job->call->alpha, .beta = job->blas_beta ? job->call->beta : zero,
-		.a = at(x->a, &p->a, item, i0, 0), .b = at(x->b, &p->b, item, 0, j0), .c = c,
+		.a = epg_cpu_at(x->a, &p->a, t->item, t->i0, 0), .b = epg_cpu_at(x->b, &p->b, t->item, 0, t->j0), .c = c,
 	};
 	epg_cpu_blas_gemm(&args);
 }
 
-/* The pass over a rectangle, chunk by chunk where it sums. */
-static void pass(const split_job *job, int64_t item, int64_t i0, int64_t i1, int64_t j0, int64_t j1, const void *buffer, int64_t buffer_ld)
+/* The end of the summed chunk that s lies in, or of the tile; *sums: the chunk's of an item. */
+static int64_t chunk_end(const split_job *job, const cpu_tile *t, int64_t s, double **sums)
+{
+	const epg_problem *p = &job->plan->problem;
+	bool per_row = p->axis == EPG_PER_ROW;
+	int64_t width = epg_cpu_sum_chunk(per_row ? p->n : p->m);
+	*sums = job->sums + (t->item - job->first_item) * sums_per_item(p) + s / width * p->bgrad.length;
+	return min64(s / width * width + width, per_row ? t->j1 : t->i1);
+}
+
+static bool begins_chunk(const epg_problem *p, int64_t s) { return s % epg_cpu_sum_chunk(p->axis == EPG_PER_ROW ? p->n : p->m) == 0; }
+
+/* The pass over a tile of D where it lies, chunk by chunk where it sums. */
+static void pass(const split_job *job, const cpu_tile *t, const void *buffer, int64_t buffer_ld)
 {
 	const epg_problem *p = &job->plan->problem;
 	const epg_operands *x = &job->call->x;
 	const cpu_pass_table *table = job->plan->context->pass;
 	cpu_pass_data data = {
-		.c = at(x->c, &p->c, item, 0, 0), .d = (void *)at(x->d, &p->d, item, 0, 0), .aux = (void *)at(x->aux, &p->aux, item, 0, 0),
-		.bias = x->bias ? (const char *)x->bias + epg_type_nbytes(p->bias.type, item * p->bias.batch_stride) : NULL,
+		.c = epg_cpu_at(x->c, &p->c, t->item, 0, 0), .d = (void *)epg_cpu_at(x->d, &p->d, t->item, 0, 0), .aux = (void *)epg_cpu_at(x->aux, &p->aux, t->item, 0, 0),
+		.bias = x->bias ? (const char *)x->bias + epg_type_nbytes(p->bias.type, t->item * p->bias.batch_stride) : NULL,
 		.beta = {job->call->beta[0], job->call->beta[1]}, .product = buffer, .product_ld = buffer_ld,
 	};
-	if (!(p->epilog & EPG_BGRAD)) {
-		table->run(&job->pass, &data, i0, i1, j0, j1);
-		return;
-	}
 	bool per_row = p->axis == EPG_PER_ROW;
-	int64_t width = epg_cpu_sum_chunk(per_row ? p->n : p->m), begin = per_row ? j0 : i0, end = per_row ? j1 : i1;
-	double *sums = job->sums + (item - job->first_item) * sums_per_item(p);
-	for (int64_t s = begin, e; s < end; s = e) {
-		e = min64(s / width * width + width, end);
-		data.sums = sums + s / width * p->bgrad.length;
-		data.continues = s % width != 0;
+	if (!(p->epilog & EPG_BGRAD))
+		table->run(&job->pass, &data, t->i0, t->i1, t->j0, t->j1);
+	for (int64_t s = per_row ? t->j0 : t->i0, e; p->epilog & EPG_BGRAD && s < (per_row ? t->j1 : t->i1); s = e) {
+		e = chunk_end(job, t, s, &data.sums);
+		data.continues = !begins_chunk(p, s);
 		if (per_row)
-			table->run(&job->pass, &data, i0, i1, s, e);
+			table->run(&job->pass, &data, t->i0, t->i1, s, e);
 		else
-			table->run(&job->pass, &data, s, e, j0, j1);
+			table->run(&job->pass, &data, s, e, t->j0, t->j1);
 	}
 }
 
 /* A tile by way of a buffer on the stack: small squares that begin at multiples of 64, so that each lies in one chunk. */
-static void run_tile_aside(const split_job *job, int64_t item, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+static void run_tile_aside(const split_job *job, const cpu_tile *t)
 {
 	double buffer[ASIDE * ASIDE];
-	for (int64_t j = j0; j < j1; j += ASIDE)
-		for (int64_t i = i0; i < i1; i += ASIDE) {
-			int64_t ie = min64(i + ASIDE, i1), je = min64(j + ASIDE, j1);
-			product(job, item, i, ie, j, je, buffer, ASIDE);
-			pass(job, item, i, ie, j, je, buffer, ASIDE);
+	for (int64_t j = t->j0; j < t->j1; j += ASIDE)
+		for (int64_t i = t->i0; i < t->i1; i += ASIDE) {
+			cpu_tile square = {t->item, i, min64(i + ASIDE, t->i1), j, min64(j + ASIDE, t->j1)};
+			product(job, &square, buffer, ASIDE);
+			pass(job, &square, buffer, ASIDE);
 		}
 }
 
-static void run_tile(const split_job *job, int64_t task)
+/* Sums of the D that was written: memory holds it again, as float. */
+static void sum_wide(const split_job *job, const cpu_tile *t, const float *memory)
+{
+	const epg_problem *p = &job->plan->problem;
+	const cpu_pass_table *table = job->plan->context->pass;
+	bool per_row = p->axis == EPG_PER_ROW;
+	int64_t first = per_row ? t->i0 : t->j0, count = (per_row ? t->i1 : t->j1) - first;
+	double part[CPU_WIDE], *sums;
+	for (int64_t s = per_row ? t->j0 : t->i0, e; s < (per_row ? t->j1 : t->i1); s = e) {
+		e = chunk_end(job, t, s, &sums);
+		if (per_row)
+			table->sum(EPG_F32, memory, CPU_WIDE_LD, p->axis, 0, count, s - t->j0, e - t->j0, part);
+		else
+			table->sum(EPG_F32, memory, CPU_WIDE_LD, p->axis, s - t->i0, e - t->i0, 0, count, part);
+		for (int64_t i = 0; i < count; i++)
+			sums[first + i] = (begins_chunk(p, s) ? 0 : sums[first + i]) + part[i];
+	}
+}
+
+/* A tile by way of squares in f32. */
+static void run_tile_wide(const split_job *job, const cpu_tile *t, float *memory)
 {
 	const cpu_plan *plan = job->plan;
-	int64_t item = job->first_item + task / job->tiles, tile = task % job->tiles;
-	int64_t i0 = tile % job->tiles_m * plan->tile_m, i1 = min64(i0 + plan->tile_m, plan->problem.m);
-	int64_t j0 = tile / job->tiles_m * plan->tile_n, j1 = min64(j0 + plan->tile_n, plan->problem.n);
+	for (int64_t j = t->j0; j < t->j1; j += CPU_WIDE)
+		for (int64_t i = t->i0; i < t->i1; i += CPU_WIDE) {
+			cpu_tile square = {t->item, i, min64(i + CPU_WIDE, t->i1), j, min64(j + CPU_WIDE, t->j1)};
+			cpu_pass pass = job->pass;
+			cpu_pass_data data = {.beta = {job->call->beta[0], job->call->beta[1]}};
+			pass.epilog &= ~EPG_BGRAD;
+			if (job->product)
+				epg_cpu_wide_product(plan, job->call, &square, memory);
+			epg_cpu_wide_begin(plan, job->call, &square, memory, &pass, &data);
+			if (job->run_pass)
+				plan->context->pass->run(&pass, &data, 0, square.i1 - i, 0, square.j1 - j);
+			epg_cpu_wide_end(plan, job->call, &square, memory);
+			if (plan->problem.epilog & EPG_BGRAD)
+				sum_wide(job, &square, memory);
+		}
+}
+
+static void run_tile(const split_job *job, int64_t task, int thread)
+{
+	const cpu_plan *plan = job->plan;
+	int64_t tile = task % job->tiles, i0 = tile % job->tiles_m * plan->tile_m, j0 = tile / job->tiles_m * plan->tile_n;
+	cpu_tile t = {job->first_item + task / job->tiles, i0, min64(i0 + plan->tile_m, plan->problem.m), j0, min64(j0 + plan->tile_n, plan->problem.n)};
+	if (job->wide) {
+		run_tile_wide(job, &t, job->memory + (int64_t)thread * CPU_WIDE_COUNT);
+		return;
+	}
 	if (job->aside) {
-		run_tile_aside(job, item, i0, i1, j0, j1);
+		run_tile_aside(job, &t);
 		return;
 	}
 	if (job->product)
-		product(job, item, i0, i1, j0, j1, (void *)at(job->call->x.d, &plan->problem.d, item, i0, j0), plan->problem.d.ld);
+		product(job, &t, (void *)epg_cpu_at(job->call->x.d, &plan->problem.d, t.item, t.i0, t.j0), plan->problem.d.ld);
 	if (job->run_pass)
-		pass(job, item, i0, i1, j0, j1, NULL, 0);
+		pass(job, &t, NULL, 0);
 }
 
-/* Calls each(job, task) for every task; in the calling thread alone when there is one thread or one task. */
-static void share_out(const split_job *job, int64_t tasks, void (*each)(const split_job *, int64_t))
+/* Calls each(job, task, thread) for every task; in the calling thread alone when there is one thread or one task. */
+static void share_out(const split_job *job, int64_t tasks, void (*each)(const split_job *, int64_t, int))
 {
 	int threads = epg_cpu_usable_threads((int32_t)min64(job->plan->threads, tasks));
 	if (threads <= 1) {
 		for (int64_t task = 0; task < tasks; task++)
-			each(job, task);
+			each(job, task, 0);
 		return;
 	}
 #pragma omp parallel for num_threads(threads) schedule(static)
 	for (int64_t task = 0; task < tasks; task++)
-		each(job, task);
+		each(job, task, omp_get_thread_num());
 }
 
 void epg_cpu_sum_finish(int32_t type, void *gradient, bool accumulate, const double *sums, int64_t chunks, int64_t length)
@@ -251,8 +318,9 @@ static void finish_gradient(const split_job *job, int64_t item, const double *su
 	epg_cpu_sum_finish(span->type, gradient, job->plan->problem.flags & EPG_BGRAD_ACCUMULATE, sums, chunks, span->length);
 }
 
-static void finish_item(const split_job *job, int64_t task)
+static void finish_item(const split_job *job, int64_t task, int thread)
 {
+	(void)thread;
 	const epg_problem *p = &job->plan->problem;
 	int64_t chunks = p->m && p->n ? chunks_of(p->axis == EPG_PER_ROW ? p->n : p->m) : 0;
 	finish_gradient(job, job->first_item + task, job->sums + task * sums_per_item(p), chunks);
@@ -263,22 +331,26 @@ static void finish_item(const split_job *job, int64_t task)
 /* Lines of the operand that one task sums. */
 enum { OPERAND_BLOCK = 512 };
 
-static void sum_operand_block(const split_job *job, int64_t task)
+static void sum_operand_block(const split_job *job, int64_t task, int thread)
 {
+	(void)thread;
 	const epg_problem *p = &job->plan->problem;
 	bool of_a = (p->epilog & EPG_BGRADA) != 0;
 	const epg_view *view = of_a ? &p->a : &p->b;
-	const void *x = at(of_a ? job->call->x.a : job->call->x.b, view, job->first_item, 0, 0);
+	const void *x = epg_cpu_at(of_a ? job->call->x.a : job->call->x.b, view, job->first_item, 0, 0);
 	int64_t blocks = ceil_div(p->bgrad.length, OPERAND_BLOCK), width = epg_cpu_sum_chunk(p->k), chunk = task / blocks;
 	int64_t l0 = chunk * width, l1 = min64(l0 + width, p->k);
 	int64_t s0 = task % blocks * OPERAND_BLOCK, s1 = min64(s0 + OPERAND_BLOCK, p->bgrad.length);
 	double *sums = job->sums + chunk * p->bgrad.length;
 	/* k runs over the columns of the stored matrix for A as it is and for Bᵀ. */
 	const cpu_pass_table *table = job->plan->context->pass;
-	if (of_a != view->trans)
-		table->sum(view->type, x, view->ld, EPG_PER_ROW, s0, s1, l0, l1, sums);
+	bool per_row = of_a != view->trans;
+	int32_t axis = per_row ? EPG_PER_ROW : EPG_PER_COLUMN;
+	int64_t i0 = per_row ? s0 : l0, i1 = per_row ? s1 : l1, j0 = per_row ? l0 : s0, j1 = per_row ? l1 : s1;
+	if (job->wide)
+		epg_cpu_wide_sum(table, view->type, x, view->ld, axis, i0, i1, j0, j1, sums);
 	else
-		table->sum(view->type, x, view->ld, EPG_PER_COLUMN, l0, l1, s0, s1, sums);
+		table->sum(view->type, x, view->ld, axis, i0, i1, j0, j1, sums);
 }
 
 static void sum_operands(split_job *job)
@@ -307,15 +379,16 @@ static split_job make_job(const cpu_plan *plan, const epg_call *call, void *work
 {
 	const epg_problem *p = &plan->problem;
 	bool beta = call->beta[0] != 0 || call->beta[1] != 0;
-	split_job job = {.plan = plan, .call = call, .sums = workspace};
+	split_job job = {.plan = plan, .call = call, .sums = workspace, .wide = plan->lowering == CPU_WIDEN};
+	job.memory = (float *)((char *)workspace + sums_nbytes(p));
 	job.product = p->k > 0 && (call->alpha[0] != 0 || call->alpha[1] != 0);
-	job.aside = job.product && epg_epilog_aux_in(p->epilog) && call->x.aux == call->x.d;
-	job.blas_beta = job.product && !job.aside && beta && same_memory(p, &call->x);
+	job.aside = !job.wide && job.product && epg_epilog_aux_in(p->epilog) && call->x.aux == call->x.d;
+	job.blas_beta = job.product && !job.aside && !job.wide && beta && same_memory(p, &call->x);
 	job.pass = (cpu_pass){
-		.type = p->d.type, .epilog = p->epilog, .axis = p->axis, .has_product = job.product, .add_c = beta && !job.blas_beta,
+		.type = job.wide ? EPG_F32 : p->d.type, .epilog = p->epilog, .axis = p->axis, .has_product = job.product, .add_c = beta && !job.blas_beta,
 		.c_trans = p->c.trans, .aux_trans = p->aux.trans, .c_ld = p->c.ld, .d_ld = p->d.ld, .aux_ld = p->aux.ld,
 	};
-	job.pass.stream = !job.product && call->x.c != call->x.d && call->x.aux != call->x.d
+	job.pass.stream = !job.wide && !job.product && call->x.c != call->x.d && call->x.aux != call->x.d
 		&& epg_type_nbytes(p->d.type, epg_view_batch_extent(&p->d, p->batch)) >= STREAM_NBYTES;
 	job.run_pass = !job.product || job.pass.add_c || (p->epilog & ~(EPG_BGRADA | EPG_BGRADB));
 	job.tiles_m = ceil_div(p->m, plan->tile_m);

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "../epilog.h"
+#include "../half.h"
 #include "../pass_math.h"
 
 #define CONCAT_(x, y) x##y
@@ -187,6 +188,63 @@ static void stream_end(void)
 #undef NAME
 #undef MATH
 
+/* ---- Lines of 16-bit elements ---- */
+
+static void widen_f16(const uint16_t *restrict from, int64_t length, float *restrict to)
+{
+	int64_t i = 0;
+#if defined(__F16C__)
+	for (; i + 8 <= length; i += 8)
+		_mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
+#endif
+	for (; i < length; i++)
+		to[i] = epg_from_f16(from[i]);
+}
+
+static void narrow_f16(const float *restrict from, int64_t length, uint16_t *restrict to)
+{
+	int64_t i = 0;
+#if defined(__F16C__)
+	for (; i + 8 <= length; i += 8)
+		_mm_storeu_si128((__m128i *)(to + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
+	for (; i < length; i++)
+		to[i] = epg_to_f16(from[i]);
+}
+
+static void widen_bf16(const uint16_t *restrict from, int64_t length, float *restrict to)
+{
+	for (int64_t i = 0; i < length; i++)
+		to[i] = epg_from_bf16(from[i]);
+}
+
+static void narrow_bf16(const float *restrict from, int64_t length, uint16_t *restrict to)
+{
+	for (int64_t i = 0; i < length; i++) {
+		uint32_t bits = epg_bits_from_float(from[i]), rounded = bits + 0x7fff + (bits >> 16 & 1);
+		bool nan = (bits & 0x7fffffff) > 0x7f800000;
+		to[i] = (uint16_t)((nan ? bits | 0x400000 : rounded) >> 16);
+	}
+}
+
+static void widen(int32_t type, const void *from, int64_t from_ld, int64_t length, int64_t lines, float *to, int64_t to_ld)
+{
+	for (int64_t l = 0; l < lines; l++)
+		if (type == EPG_F32)
+			memcpy(to + l * to_ld, (const float *)from + l * from_ld, (size_t)length * sizeof *to);
+		else
+			(type == EPG_F16 ? widen_f16 : widen_bf16)((const uint16_t *)from + l * from_ld, length, to + l * to_ld);
+}
+
+static void narrow(int32_t type, const float *from, int64_t from_ld, int64_t length, int64_t lines, void *to, int64_t to_ld)
+{
+	for (int64_t l = 0; l < lines; l++)
+		if (type == EPG_F32)
+			memcpy((float *)to + l * to_ld, from + l * from_ld, (size_t)length * sizeof *from);
+		else
+			(type == EPG_F16 ? narrow_f16 : narrow_bf16)(from + l * from_ld, length, (uint16_t *)to + l * to_ld);
+}
+
 /* ---- The table ---- */
 
 static void run(const cpu_pass *pass, const cpu_pass_data *data, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
@@ -204,4 +262,4 @@ static void sum(int32_t type, const void *x, int64_t ld, int32_t axis, int64_t i
 		sum_f64(x, ld, axis, i0, i1, j0, j1, sums);
 }
 
-const cpu_pass_table CONCAT(epg_cpu_pass_, EPG_ISA) = {.isa = STRING(EPG_ISA), .run = run, .sum = sum};
+const cpu_pass_table CONCAT(epg_cpu_pass_, EPG_ISA) = {.isa = STRING(EPG_ISA), .run = run, .sum = sum, .widen = widen, .narrow = narrow};
