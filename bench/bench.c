@@ -6,7 +6,7 @@
  * calls before go on for WARM_MS: OpenBLAS and OpenMP have a pool each, and one that still spins takes the other's processors.
  * (A pause instead would time the waking: libgomp's threads may then share a processor until the next tick, 8 ms.)
  *
- *     bench [--threads N] [--rounds N] [--quick] [--estimate]
+ *     bench [--threads N] [--rounds N] [--quick] [--estimate] [overhead] [alone] [passes] [layers] [types]
  */
 #include <cblas.h>
 #include <math.h>
@@ -34,6 +34,7 @@ typedef struct layer {
 	float *bgrad;
 	epg_plan *plan;
 	epg_operands operands;
+	void *narrow[4]; /* w, x, d, bias in a type of 16 bits */
 } layer;
 
 typedef struct contestant {
@@ -98,6 +99,43 @@ static layer make_layer(epg_context *in, int64_t m, int64_t n, int64_t k, int32_
 	l.operands.aux = epilog & EPG_AUX ? l.aux : NULL;
 	l.operands.bgrad = epilog & EPG_BGRAD ? l.bgrad : NULL;
 	return l;
+}
+
+/* As many floats in another type. */
+static void *narrowed(const float *from, int64_t count, int32_t type)
+{
+	epg_matrix x = {.type = EPG_F32, .ld = EPG_TIGHT, .batch_stride = EPG_TIGHT}, y = x;
+	void *to = aligned_alloc(256, (size_t)(count * 2 + 511) / 256 * 256);
+	y.type = type;
+	must(epg_convert(context, count, 1, 1, &x, from, &y, to, NULL, NULL, NULL), "convert");
+	return to;
+}
+
+/* The same layer in a type of 16 bits; a mask is the same memory. */
+static layer make_narrow_layer(const layer *l, int32_t type, int32_t epilog)
+{
+	epg_matmul_desc desc;
+	epg_plan_options options;
+	layer n = *l;
+	epg_matmul_desc_init(&desc, sizeof desc, l->m, l->n, l->k, type, EPG_COL);
+	desc.epilog = epilog;
+	epg_plan_options_init(&options, sizeof options);
+	options.rigor = rigor;
+	must(epg_plan_create(context, &desc, &options, &n.plan), "plan");
+	n.narrow[0] = narrowed(l->w, l->m * l->k, type), n.narrow[1] = narrowed(l->x, l->k * l->n, type), n.narrow[2] = narrowed(l->d, l->m * l->n, type);
+	n.narrow[3] = narrowed(l->bias, l->m, type);
+	n.operands = EPG_OPERANDS(.a = n.narrow[0], .b = n.narrow[1], .d = n.narrow[2]);
+	n.operands.bias = epilog & EPG_BIAS ? n.narrow[3] : NULL;
+	n.operands.aux = l->operands.aux;
+	n.operands.bgrad = epilog & EPG_BGRAD ? l->bgrad : NULL;
+	return n;
+}
+
+static void free_narrow_layer(layer *n)
+{
+	epg_plan_destroy(n->plan);
+	for (int i = 0; i < 4; i++)
+		free(n->narrow[i]);
 }
 
 static void free_layer(layer *l)
@@ -347,11 +385,51 @@ static void table_passes(void)
 	}
 }
 
+static void table_types(void)
+{
+	static const int64_t shapes[][3] = {{1024, 1024, 256}, {1024, 256, 1024}, {512, 4096, 256}, {4096, 512, 1024}, {768, 512, 3072}};
+	static const int32_t rows[] = {EPG_EPILOG_RELU_BIAS, EPG_EPILOG_RELU_AUX_BIAS, EPG_EPILOG_DRELU_BGRAD};
+	double logs[2] = {0, 0};
+	int count = 0;
+	printf("\nThe same layer in other types; us, and its speed as a part of that in f32\n%-15s %6s %6s %6s %10s %10s %10s %8s %8s\n", "epilog", "m", "n", "k", "f32", "bf16", "f16", "bf16", "f16");
+	for (size_t e = 0; e < sizeof rows / sizeof *rows; e++)
+		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++, count++) {
+			layer l = make_layer(context, shapes[s][0], shapes[s][1], shapes[s][2], rows[e], false);
+			layer bf16 = make_narrow_layer(&l, EPG_BF16, rows[e]), f16 = make_narrow_layer(&l, EPG_F16, rows[e]);
+			contestant c[3] = {{.run = run_epigemm}, {.run = run_epigemm, .on = &bf16}, {.run = run_epigemm, .on = &f16}};
+			contest(c, 3, &l);
+			double us[3] = {1e6 * median(&c[0]), 1e6 * median(&c[1]), 1e6 * median(&c[2])};
+			printf("%-15s %6lld %6lld %6lld %10.1f %10.1f %10.1f %8.2f %8.2f\n", epg_epilog_name(rows[e]), (long long)l.m, (long long)l.n, (long long)l.k, us[0], us[1], us[2], us[0] / us[1], us[0] / us[2]);
+			logs[0] += log(us[0] / us[1]), logs[1] += log(us[0] / us[2]);
+			free_narrow_layer(&bf16), free_narrow_layer(&f16);
+			free_layer(&l);
+		}
+	printf("geometric means: bf16 %.2f, f16 %.2f\n", exp(logs[0] / count), exp(logs[1] / count));
+}
+
+typedef struct table_row {
+	const char *name;
+	void (*print)(void);
+	bool wanted;
+} table_row;
+
+static table_row tables[] = {{"overhead", table_overhead, false}, {"alone", table_epilog_alone, false}, {"passes", table_passes, false}, {"layers", table_layers, false}, {"types", table_types, false}};
+enum { NTABLES = sizeof tables / sizeof *tables };
+
+/* False: there is no table of that name. */
+static bool want_table(const char *name)
+{
+	for (int t = 0; t < NTABLES; t++)
+		if (strcmp(tables[t].name, name) == 0)
+			return tables[t].wanted = true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	epg_context_options options;
 	epg_context_info info;
-	bool quick = false;
+	bool quick = false, some = false;
 	epg_context_options_init(&options, sizeof options);
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
@@ -362,8 +440,10 @@ int main(int argc, char **argv)
 			quick = true;
 		else if (strcmp(argv[i], "--estimate") == 0)
 			rigor = EPG_ESTIMATE;
+		else if (want_table(argv[i]))
+			some = true;
 		else
-			return fprintf(stderr, "usage: bench [--threads N] [--rounds 1…%d] [--quick] [--estimate]\n", MAX_ROUNDS), 2;
+			return fprintf(stderr, "usage: bench [--threads N] [--rounds 1…%d] [--quick] [--estimate] [overhead] [alone] [passes] [layers] [types]\n", MAX_ROUNDS), 2;
 	}
 	if (quick)
 		rounds = 5;
@@ -375,10 +455,9 @@ int main(int argc, char **argv)
 	openblas_set_num_threads(threads);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	print_head();
-	table_overhead();
-	table_epilog_alone();
-	table_passes();
-	table_layers();
+	for (int t = 0; t < NTABLES; t++)
+		if (!some || tables[t].wanted)
+			tables[t].print();
 	epg_context_destroy(context);
 	return 0;
 }

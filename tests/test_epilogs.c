@@ -26,7 +26,7 @@ static const int64_t shapes[][3] = { /* m, n, k */
 /* Large enough that passes and sums run in parallel; one draw of 50. */
 static const int64_t large_shapes[][3] = { { 300, 230, 3 }, { 13523, 5, 2 }, { 5, 13523, 2 }, { 541, 130, 1 }, { 130, 541, 0 }, { 1, 70001, 1 }, { 70001, 1, 1 } };
 
-/* Types of A and B, of C, of D; of 'narrow' ones fewer problems do, on the CPU, which has one lowering for them, fewer still. */
+/* Types of A and B, of C, of D; of 'narrow' ones fewer problems do. */
 typedef struct {
 	const char *name;
 	int32_t ab, c, d, compute;
@@ -207,10 +207,9 @@ static int draw_and_check(uint64_t *state, const kind *t, int32_t epilog, int la
 static void sweep(const kind *t, int32_t epilog, uint64_t seed)
 {
 	uint64_t state = seed * 1000 + (uint64_t)((t - kinds) * 10000 + epilog);
-	int wrong = 0, few = t->narrow && !context_is_device(contexts[0]), count = few ? draws / 5 : t->narrow ? draws / 3 : draws;
+	int wrong = 0, count = t->narrow ? draws / 3 : draws;
 	problems = 0;
-	if (!few)
-		wrong += !all_ops_and_orders(t, epilog);
+	wrong += !all_ops_and_orders(t, epilog);
 	for (int i = 0; i < count; i++)
 		wrong += !draw_and_check(&state, t, epilog, i % 50 == 49);
 	ok(wrong == 0, "%s %s: %d problems", t->name, epg_epilog_name(epilog), problems);

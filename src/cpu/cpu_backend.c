@@ -293,9 +293,9 @@ static void plan_explain(const void *state, char *text, size_t text_nbytes)
 		snprintf(text, text_nbytes, "%splain loops on %d threads, accumulated in double, one rounding\n", tf32, plan->threads);
 	else if (plan->lowering == CPU_WIDEN)
 		snprintf(text, text_nbytes,
-			"product: %s (%s, core type %s) in f32, one thread a call, on widened tiles of at most %d×%d of D, shared out to %d threads\n"
+			"product: %s (%s, core type %s) in f32, one thread a call, on widened tiles of at most %lld×%lld of D, shared out to %d threads\n"
 			"epilog: one pass over each tile in f32, instruction set %s; D is rounded once\n",
-			blas->version, blas->flavour, blas->core, CPU_WIDE, CPU_WIDE, plan->threads, plan->context->pass->isa);
+			blas->version, blas->flavour, blas->core, (long long)plan->wide_side, (long long)plan->wide_side, plan->threads, plan->context->pass->isa);
 	else
 		snprintf(text, text_nbytes,
 			"%sproduct: %s (%s, core type %s), one thread a call, on tiles of %lld×%lld of D shared out to %d threads\n"

@@ -140,7 +140,12 @@ void epg_cpu_split_prepare(cpu_plan *plan)
 	plan->tile_m = plan->tile_m > most ? round_up(most - unit_m, unit_m) : plan->tile_m;
 	plan->tile_n = plan->tile_n > most ? round_up(most - unit_n, unit_n) : plan->tile_n;
 	plan->threads = useful_threads(plan, p->batch);
-	plan->workspace_nbytes = sums_nbytes(p) + (plan->lowering == CPU_WIDEN ? (size_t)plan->threads * CPU_WIDE_COUNT * sizeof(float) : 0);
+	if (plan->lowering == CPU_WIDEN) {
+		int64_t longest = p->m > p->n ? p->m : p->n;
+		plan->wide_side = min64(round_up(longest > p->k ? longest : p->k, TILE_UNIT_M), CPU_WIDE);
+		plan->wide_ld = plan->wide_side + 16;
+	}
+	plan->workspace_nbytes = sums_nbytes(p) + (plan->lowering == CPU_WIDEN ? (size_t)plan->threads * (size_t)epg_cpu_wide_count(plan) * sizeof(float) : 0);
 }
 
 /* ---- Executing ---- */
@@ -235,13 +240,14 @@ static void sum_wide(const split_job *job, const cpu_tile *t, const float *memor
 	const cpu_pass_table *table = job->plan->context->pass;
 	bool per_row = p->axis == EPG_PER_ROW;
 	int64_t first = per_row ? t->i0 : t->j0, count = (per_row ? t->i1 : t->j1) - first;
+	int64_t ld = job->plan->wide_ld;
 	double part[CPU_WIDE], *sums;
 	for (int64_t s = per_row ? t->j0 : t->i0, e; s < (per_row ? t->j1 : t->i1); s = e) {
 		e = chunk_end(job, t, s, &sums);
 		if (per_row)
-			table->sum(EPG_F32, memory, CPU_WIDE_LD, p->axis, 0, count, s - t->j0, e - t->j0, part);
+			table->sum(EPG_F32, memory, ld, p->axis, 0, count, s - t->j0, e - t->j0, part);
 		else
-			table->sum(EPG_F32, memory, CPU_WIDE_LD, p->axis, s - t->i0, e - t->i0, 0, count, part);
+			table->sum(EPG_F32, memory, ld, p->axis, s - t->i0, e - t->i0, 0, count, part);
 		for (int64_t i = 0; i < count; i++)
 			sums[first + i] = (begins_chunk(p, s) ? 0 : sums[first + i]) + part[i];
 	}
@@ -251,9 +257,10 @@ static void sum_wide(const split_job *job, const cpu_tile *t, const float *memor
 static void run_tile_wide(const split_job *job, const cpu_tile *t, float *memory)
 {
 	const cpu_plan *plan = job->plan;
-	for (int64_t j = t->j0; j < t->j1; j += CPU_WIDE)
-		for (int64_t i = t->i0; i < t->i1; i += CPU_WIDE) {
-			cpu_tile square = {t->item, i, min64(i + CPU_WIDE, t->i1), j, min64(j + CPU_WIDE, t->j1)};
+	int64_t side = plan->wide_side;
+	for (int64_t j = t->j0; j < t->j1; j += side)
+		for (int64_t i = t->i0; i < t->i1; i += side) {
+			cpu_tile square = {t->item, i, min64(i + side, t->i1), j, min64(j + side, t->j1)};
 			cpu_pass pass = job->pass;
 			cpu_pass_data data = {.beta = {job->call->beta[0], job->call->beta[1]}};
 			pass.epilog &= ~EPG_BGRAD;
@@ -274,7 +281,7 @@ static void run_tile(const split_job *job, int64_t task, int thread)
 	int64_t tile = task % job->tiles, i0 = tile % job->tiles_m * plan->tile_m, j0 = tile / job->tiles_m * plan->tile_n;
 	cpu_tile t = {job->first_item + task / job->tiles, i0, min64(i0 + plan->tile_m, plan->problem.m), j0, min64(j0 + plan->tile_n, plan->problem.n)};
 	if (job->wide) {
-		run_tile_wide(job, &t, job->memory + (int64_t)thread * CPU_WIDE_COUNT);
+		run_tile_wide(job, &t, job->memory + thread * epg_cpu_wide_count(plan));
 		return;
 	}
 	if (job->aside) {

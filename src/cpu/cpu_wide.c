@@ -9,29 +9,34 @@
 #include "../epilog.h"
 #include "cpu.h"
 
-enum { PART = CPU_WIDE * CPU_WIDE_LD, SUM_ROWS = 256, SUM_COLS = 32 };
+enum { SUM_ROWS = 256, SUM_COLS = 32 };
 
 static int64_t min64(int64_t x, int64_t y) { return x < y ? x : y; }
 
-/* Rows and columns of a view from element (i,j) on, as float; the lines are CPU_WIDE_LD apart. */
-static void widen_view(const cpu_pass_table *table, const epg_view *v, const void *base, int64_t item, int64_t i, int64_t j, int64_t rows, int64_t cols, float *to)
+/* The product, A or C, B or aux, the bias. */
+enum { PRODUCT, FIRST, SECOND, BIAS };
+static float *part(const cpu_plan *plan, float *memory, int which) { return memory + which * plan->wide_side * plan->wide_ld; }
+
+int64_t epg_cpu_wide_count(const cpu_plan *plan) { return BIAS * plan->wide_side * plan->wide_ld + plan->wide_side; }
+
+/* Rows and columns of a view from element (i,j) on, as float. */
+static void widen_view(const cpu_plan *plan, const epg_view *v, const void *base, int64_t item, int64_t i, int64_t j, int64_t rows, int64_t cols, float *to)
 {
-	table->widen(v->type, epg_cpu_at(base, v, item, i, j), v->ld, v->trans ? cols : rows, v->trans ? rows : cols, to, CPU_WIDE_LD);
+	plan->context->pass->widen(v->type, epg_cpu_at(base, v, item, i, j), v->ld, v->trans ? cols : rows, v->trans ? rows : cols, to, plan->wide_ld);
 }
 
 void epg_cpu_wide_product(const cpu_plan *plan, const epg_call *call, const cpu_tile *t, float *memory)
 {
 	static const double zero[2] = {0, 0}, one[2] = {1, 0};
 	const epg_problem *p = &plan->problem;
-	const cpu_pass_table *table = plan->context->pass;
-	float *a = memory + PART, *b = memory + 2 * PART;
+	float *a = part(plan, memory, FIRST), *b = part(plan, memory, SECOND);
 	for (int64_t l = 0, depth; l < p->k; l += depth) {
-		depth = min64(p->k - l, CPU_WIDE);
-		widen_view(table, &p->a, call->x.a, t->item, t->i0, l, t->i1 - t->i0, depth, a);
-		widen_view(table, &p->b, call->x.b, t->item, l, t->j0, depth, t->j1 - t->j0, b);
+		depth = min64(p->k - l, plan->wide_side);
+		widen_view(plan, &p->a, call->x.a, t->item, t->i0, l, t->i1 - t->i0, depth, a);
+		widen_view(plan, &p->b, call->x.b, t->item, l, t->j0, depth, t->j1 - t->j0, b);
 		cpu_gemm_args args = {
-			.type = EPG_F32, .a_trans = p->a.trans, .b_trans = p->b.trans, .m = t->i1 - t->i0, .n = t->j1 - t->j0, .k = depth, .lda = CPU_WIDE_LD, .ldb = CPU_WIDE_LD,
-			.ldc = CPU_WIDE_LD, .alpha = call->alpha, .beta = l == 0 ? zero : one, .a = a, .b = b, .c = memory,
+			.type = EPG_F32, .a_trans = p->a.trans, .b_trans = p->b.trans, .m = t->i1 - t->i0, .n = t->j1 - t->j0, .k = depth, .lda = plan->wide_ld, .ldb = plan->wide_ld,
+			.ldc = plan->wide_ld, .alpha = call->alpha, .beta = l == 0 ? zero : one, .a = a, .b = b, .c = memory,
 		};
 		epg_cpu_blas_gemm(&args);
 	}
@@ -44,22 +49,22 @@ void epg_cpu_wide_begin(const cpu_plan *plan, const epg_call *call, const cpu_ti
 {
 	const epg_problem *p = &plan->problem;
 	const cpu_pass_table *table = plan->context->pass;
-	float *c = memory + PART, *aux = memory + 2 * PART, *bias = memory + 3 * PART;
+	float *c = part(plan, memory, FIRST), *aux = part(plan, memory, SECOND), *bias = part(plan, memory, BIAS);
 	int64_t rows = t->i1 - t->i0, cols = t->j1 - t->j0, first = p->axis == EPG_PER_ROW ? t->i0 : t->j0;
 	data->d = memory;
-	pass->d_ld = CPU_WIDE_LD;
+	pass->d_ld = plan->wide_ld;
 	data->c = epg_cpu_at(call->x.c, &p->c, t->item, t->i0, t->j0);
 	if (pass->add_c && p->c.type != EPG_F32) {
-		widen_view(table, &p->c, call->x.c, t->item, t->i0, t->j0, rows, cols, c);
+		widen_view(plan, &p->c, call->x.c, t->item, t->i0, t->j0, rows, cols, c);
 		data->c = c;
-		pass->c_ld = CPU_WIDE_LD;
+		pass->c_ld = plan->wide_ld;
 	}
 	data->aux = (void *)epg_cpu_at(call->x.aux, &p->aux, t->item, t->i0, t->j0);
 	if (aux_is_wide(p)) {
 		if (epg_epilog_aux_in(p->epilog))
-			widen_view(table, &p->aux, call->x.aux, t->item, t->i0, t->j0, rows, cols, aux);
+			widen_view(plan, &p->aux, call->x.aux, t->item, t->i0, t->j0, rows, cols, aux);
 		data->aux = aux;
-		pass->aux_ld = CPU_WIDE_LD;
+		pass->aux_ld = plan->wide_ld;
 	}
 	if (p->epilog & EPG_BIAS)
 		table->widen(p->bias.type, (const char *)call->x.bias + epg_type_nbytes(p->bias.type, t->item * p->bias.batch_stride + first), 0,
@@ -73,11 +78,11 @@ void epg_cpu_wide_end(const cpu_plan *plan, const epg_call *call, const cpu_tile
 	const cpu_pass_table *table = plan->context->pass;
 	int64_t rows = t->i1 - t->i0, cols = t->j1 - t->j0;
 	void *d = (void *)epg_cpu_at(call->x.d, &p->d, t->item, t->i0, t->j0);
-	table->narrow(p->d.type, memory, CPU_WIDE_LD, rows, cols, d, p->d.ld);
+	table->narrow(p->d.type, memory, plan->wide_ld, rows, cols, d, p->d.ld);
 	if (p->epilog & EPG_BGRAD)
-		table->widen(p->d.type, d, p->d.ld, rows, cols, memory, CPU_WIDE_LD);
+		table->widen(p->d.type, d, p->d.ld, rows, cols, memory, plan->wide_ld);
 	if (aux_is_wide(p) && epg_epilog_aux_out(p->epilog))
-		table->narrow(p->aux.type, memory + 2 * PART, CPU_WIDE_LD, p->aux.trans ? cols : rows, p->aux.trans ? rows : cols,
+		table->narrow(p->aux.type, part(plan, memory, SECOND), plan->wide_ld, p->aux.trans ? cols : rows, p->aux.trans ? rows : cols,
 			(void *)epg_cpu_at(call->x.aux, &p->aux, t->item, t->i0, t->j0), p->aux.ld);
 }
 
