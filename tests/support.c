@@ -366,6 +366,7 @@ static epg_status plan_problem(epg_context *context, problem *p, const char *pin
 	}
 	epg_status status = epg_plan_options_init(&options, sizeof options);
 	options.pin = pin;
+	options.workspace_limit_nbytes = p->options.workspace_limit ? p->options.workspace_limit : -1;
 	options.rigor = all ? EPG_PATIENT : EPG_ESTIMATE;
 	options.memory = on_host() ? EPG_MEMORY_HOST : EPG_MEMORY_DEVICE;
 	return status ? status : epg_plan_create(context, &desc, &options, plan);

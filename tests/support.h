@@ -29,6 +29,7 @@ typedef struct {
 	int null_unread;      /* NULL instead of NaNs for an A, B or C that must not be read */
 	int may_refuse;       /* EPG_UNSUPPORTED at plan is right as well */
 	int all_pins;         /* 1: after the default plan also every lowering that it lists; 2: on a device also every algorithm */
+	int workspace_limit;  /* bytes; 0: the backend's own */
 	char pin[PIN_NBYTES]; /* only this lowering */
 } check_options;
 

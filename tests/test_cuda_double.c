@@ -181,6 +181,22 @@ static void check_old_kernels(void)
 	no_complaint("old kernels");
 }
 
+/* A product that waits for its pass in a small workspace: chunk by chunk, of columns or of batch items. */
+static void check_chunks(void)
+{
+	static const char *const problems[] = { "bf16 m=16 n=200 k=8 epilog=gelu_bias axis=column", "f16 m=24 n=170 k=16 opb=T orderc=row epilog=gelu_aux beta=1",
+		"bf16 m=200 n=8 k=8 order=row epilog=relu_aux_bias axis=row", "bf16 m=16 n=24 k=8 batch=5 epilog=gelu_bias axis=column strideb=0", "f16 m=16 n=150 k=8 orderc=row epilog=drelu_bgrad beta=1",
+		"f16 m=16 n=150 k=8 orderc=row epilog=drelu_bgrad axis=column beta=1" };
+	for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+		check_options options = { .data = DATA_REALS, .seed = 3, .workspace_limit = 8192 };
+		long before = state->count[DOUBLE_MATMUL];
+		int good = check_line(context, problems[i], &options);
+		long chunks = state->count[DOUBLE_MATMUL] - before;
+		ok(good && chunks > 1, "%s: right in %ld chunks", problems[i], chunks);
+	}
+	no_complaint("chunks");
+}
+
 static void check_zero_sizes(void)
 {
 	static const char *const empty[] = { "f32 m=0 n=5 k=3 epilog=bgradb", "f32 m=5 n=0 k=3 epilog=drelu_bgrad", "f32 m=5 n=4 k=0 beta=1 epilog=bias", "f32 m=5 n=4 k=3 batch=0" };
@@ -333,6 +349,7 @@ int main(void)
 	check_long_lines();
 	check_long_lines_with_bias();
 	check_old_kernels();
+	check_chunks();
 	check_device_scalars();
 	check_failures("f32 m=16 n=12 k=8 epilog=drelu_bgrad", EPG_ESTIMATE);
 	check_failures("f32 m=16 n=12 k=8 epilog=drelu_bgrad", EPG_MEASURE);

@@ -291,8 +291,9 @@ static epg_cuda_recipe recipe_of(const epg_cuda_context *context, const epg_prob
 	epg_cuda_recipe r = {.product = has_product(p), .alignment = (uint32_t)(safe ? epg_type_alignment(p->a.type) : 16)};
 	if (p->align_nbytes && p->align_nbytes < 16 && r.alignment > (uint32_t)p->align_nbytes)
 		r.alignment = (uint32_t)p->align_nbytes;
-	if (p->workspace_limit_nbytes >= 0 && p->workspace_limit_nbytes < limit)
-		limit = p->workspace_limit_nbytes;
+	/* The other half is for copies, masks and sums. */
+	if (p->workspace_limit_nbytes >= 0 && p->workspace_limit_nbytes / 2 < limit)
+		limit = p->workspace_limit_nbytes / 2;
 	/* Of complex types the vendor wants more alignment than their parts have: nothing unaligned reaches it. */
 	bool copy_all = safe && epg_type_complex(p->a.type);
 	r.copy_a = copy_all || (pad && (!takes_operand(&p->a) || !aligned_lines(&p->a, p->batch)));

@@ -224,7 +224,7 @@ static uint32_t stages_of(uint32_t i) { return i == SPLITS_K || i == OLD_KIND ? 
 static size_t workspace_of(const product *p, const algo *a)
 {
 	int i = (int)a->attribute[TILE] - FIRST_TILE;
-	return i == 1 ? 4096 : i == SPLITS_K ? (size_t)(p->m * p->n * p->x[3].batch) * 4 : 0;
+	return i == 0 ? (p->n % 16 ? 512 : 0) : i == 1 ? 4096 : i == SPLITS_K ? (size_t)(p->m * p->n * p->x[3].batch) * 4 : 0;
 }
 
 static int log2_of(uint32_t x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
