@@ -11,6 +11,7 @@
  *
  * The number of calls that run at once is limited to what the BLAS was built for: beyond it, it ends the process. A serial
  * build that does not say that it locks its buffers gets one call at a time. */
+#include "../half.h"
 #include "cpu.h"
 
 #include <cblas.h>
@@ -167,6 +168,32 @@ static void gemm_call(const cpu_gemm_args *x, const void *a, const void *b, int6
 	}
 }
 
+/* y = alpha·op(M)·v + beta·y, M as stored; y is set to 0 first where it must not be read: not every version ignores it then. */
+static void gemv_call(const cpu_gemm_args *x, bool trans, int64_t rows, int64_t cols, const void *matrix, int64_t ld, const void *v, int64_t v_step, int64_t y_step, const double beta[2])
+{
+	CBLAS_TRANSPOSE t = trans ? CblasTrans : CblasNoTrans;
+	blasint r = (blasint)rows, c = (blasint)cols, lda = (blasint)ld, incv = (blasint)v_step, incy = (blasint)y_step;
+	int64_t length = trans ? cols : rows;
+	for (int64_t i = 0; beta[0] == 0 && i < length; i++)
+		epg_store_real(x->type, x->c, i * y_step, 0);
+	if (x->type == EPG_F32)
+		cblas_sgemv(CblasColMajor, t, r, c, (float)x->alpha[0], matrix, lda, v, incv, (float)beta[0], x->c, incy);
+	else
+		cblas_dgemv(CblasColMajor, t, r, c, x->alpha[0], matrix, lda, v, incv, beta[0], x->c, incy);
+}
+
+/* A product with one column or one row is a matrix times a vector, which a gemm packs as if it were large. */
+static void product_call(const cpu_gemm_args *x, const void *a, const void *b, int64_t k, const double beta[2])
+{
+	bool real = x->type == EPG_F32 || x->type == EPG_F64;
+	if (real && x->n == 1)
+		gemv_call(x, x->a_trans, x->a_trans ? k : x->m, x->a_trans ? x->m : k, a, x->lda, b, x->b_trans ? x->ldb : 1, 1, beta);
+	else if (real && x->m == 1)
+		gemv_call(x, !x->b_trans, x->b_trans ? x->n : k, x->b_trans ? k : x->n, b, x->ldb, a, x->a_trans ? 1 : x->lda, x->ldc, beta);
+	else
+		gemm_call(x, a, b, k, beta);
+}
+
 void epg_cpu_blas_gemm(const cpu_gemm_args *x)
 {
 	static const double one[2] = {1, 0};
@@ -175,7 +202,7 @@ void epg_cpu_blas_gemm(const cpu_gemm_args *x)
 	take_slot();
 	for (int64_t l = 0; l < x->k; l += facts.max_dim) {
 		int64_t k = x->k - l < facts.max_dim ? x->k - l : facts.max_dim;
-		gemm_call(x, (const char *)x->a + l * a_step, (const char *)x->b + l * b_step, k, l == 0 ? x->beta : one);
+		product_call(x, (const char *)x->a + l * a_step, (const char *)x->b + l * b_step, k, l == 0 ? x->beta : one);
 	}
 	sem_post(&slots);
 }
