@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "self_test.h"
+
 extern char **environ;
 
 static const char help[] =
@@ -15,11 +17,12 @@ static const char help[] =
 	"Tells the version of epigemm, the backends that can be used here, or why not, and the environment variables in force.\n"
 	"  --explain LINE   tell what a plan for a problem line does, as 'bf16 m=4096 n=512 k=4096 epilog=relu_bias'\n"
 	"  --support        print which types go with which epilogs, found by planning small problems\n"
-	"  --backend NAME   cpu, cuda or auto, for --explain and --support (default: auto)\n"
+	"  --self-test      compare every lowering with plain loops over small problems, and name what is broken\n"
+	"  --backend NAME   cpu, cuda or auto, for the options above (default: auto; --self-test: each that is there)\n"
 	"  --rigor NAME     estimate, measure or patient, for --explain (default: estimate)\n"
 	"  --version        print the version alone\n"
 	"  --help           print this\n"
-	"Exit status: 0, 1 if the problem cannot be planned, 2 for an option that is not understood.\n";
+	"Exit status: 0, 1 if the problem cannot be planned or something is broken, 2 for an option that is not understood.\n";
 
 static int fail(const char *what)
 {
@@ -222,6 +225,15 @@ static int support(const char *backend)
 	return rows == 0;
 }
 
+/* One backend, or each that is there. */
+static int test_all(const char *backend)
+{
+	if (backend)
+		return self_test(backend) != 0;
+	int cpu = self_test("cpu"), cuda = self_test("cuda");
+	return cpu != 0 || cuda > 0;
+}
+
 static int rigor_of(const char *name)
 {
 	static const char *const names[] = {"estimate", "measure", "patient"};
@@ -234,16 +246,17 @@ static int rigor_of(const char *name)
 
 int main(int argc, char **argv)
 {
-	enum { EXPLAIN = 1, SUPPORT, BACKEND, RIGOR, VERSION, HELP };
-	static const struct option table[] = {{"explain", 1, NULL, EXPLAIN}, {"support", 0, NULL, SUPPORT}, {"backend", 1, NULL, BACKEND}, {"rigor", 1, NULL, RIGOR}, {"version", 0, NULL, VERSION},
+	enum { EXPLAIN = 1, SUPPORT, SELF_TEST, BACKEND, RIGOR, VERSION, HELP };
+	static const struct option table[] = {{"explain", 1, NULL, EXPLAIN}, {"support", 0, NULL, SUPPORT}, {"self-test", 0, NULL, SELF_TEST}, {"backend", 1, NULL, BACKEND}, {"rigor", 1, NULL, RIGOR}, {"version", 0, NULL, VERSION},
 		{"help", 0, NULL, HELP}, {NULL, 0, NULL, 0}};
-	const char *line = NULL, *backend = "auto";
+	const char *line = NULL, *backend = NULL;
 	int32_t rigor = EPG_ESTIMATE;
-	int table_wanted = 0;
+	int table_wanted = 0, test_wanted = 0;
 	for (int which; (which = getopt_long(argc, argv, "", table, NULL)) != -1;)
 		switch (which) {
 		case EXPLAIN: line = optarg; break;
 		case SUPPORT: table_wanted = 1; break;
+		case SELF_TEST: test_wanted = 1; break;
 		case BACKEND: backend = optarg; break;
 		case RIGOR: rigor = rigor_of(optarg); break;
 		case VERSION: puts(epg_version()); return 0;
@@ -254,5 +267,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "epigemm-info: '%s' is no option; --help lists them\n", argv[optind]);
 		return 2;
 	}
+	if (test_wanted)
+		return test_all(backend);
+	backend = backend ? backend : "auto";
 	return table_wanted ? support(backend) : line ? explain(line, backend, rigor) : report();
 }
