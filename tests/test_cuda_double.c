@@ -197,6 +197,34 @@ static void check_chunks(void)
 	no_complaint("chunks");
 }
 
+/* Any text as a pin: refused, or a plan that computes what is right. */
+static void check_damaged_pins(void)
+{
+	static const char replacements[] = "0179=- x\n";
+	epg_matmul_desc desc;
+	problem p;
+	char pins[MAX_PINS][PIN_NBYTES], damaged[PIN_NBYTES];
+	int taken = 0, refused = 0, wrong = 0, count = 0;
+	if (!parse_desc("bf16 m=16 n=12 k=9 opa=T epilog=relu_bias", &desc) || !problem_open(&p, &desc, NULL))
+		return;
+	problem_solve(&p);
+	count = problem_pins(context, &p, pins);
+	for (int i = 0; i < count; i++)
+		for (size_t at = 0; at < strlen(pins[i]); at++)
+			for (const char *with = replacements; *with; with++) {
+				memcpy(damaged, pins[i], sizeof damaged);
+				damaged[at] = *with;
+				epg_status status = problem_execute(context, &p, damaged);
+				int right = status == EPG_SUCCESS ? problem_compare(&p) : status == EPG_INVALID || status == EPG_UNSUPPORTED;
+				taken += status == EPG_SUCCESS;
+				refused += status != EPG_SUCCESS && right;
+				wrong += !right;
+			}
+	ok(count > 1 && taken > 0 && refused > 0 && wrong == 0, "damaged pins: %d taken and right, %d refused, %d wrong", taken, refused, wrong);
+	problem_close(&p);
+	no_complaint("damaged pins");
+}
+
 static void check_zero_sizes(void)
 {
 	static const char *const empty[] = { "f32 m=0 n=5 k=3 epilog=bgradb", "f32 m=5 n=0 k=3 epilog=drelu_bgrad", "f32 m=5 n=4 k=0 beta=1 epilog=bias", "f32 m=5 n=4 k=3 batch=0" };
@@ -350,6 +378,7 @@ int main(void)
 	check_long_lines_with_bias();
 	check_old_kernels();
 	check_chunks();
+	check_damaged_pins();
 	check_device_scalars();
 	check_failures("f32 m=16 n=12 k=8 epilog=drelu_bgrad", EPG_ESTIMATE);
 	check_failures("f32 m=16 n=12 k=8 epilog=drelu_bgrad", EPG_MEASURE);
