@@ -100,6 +100,49 @@ static void check_overflow(int32_t type, const char *name)
 	ok(converted(EPG_F64, at, type, got, 10) && !memcmp(got, want, sizeof got), "%s: numbers at the ends of its range", name);
 }
 
+/* ---- D's rounding ---- */
+
+/* A float near the 16-bit pattern, told by 'which': itself, the middle to the next, and on both sides of that; or a NaN. */
+static float near_pattern(int32_t type, int pattern, int which)
+{
+	static const uint32_t nans[] = { 0x7fffffff, 0xffffffff, 0x7f800001, 0xff80ffff };
+	uint16_t x = (uint16_t)pattern, next = (uint16_t)(pattern + 1);
+	float low = (float)oracle_load(type, &x, 0).re, high = (float)oracle_load(type, &next, 0).re, middle = low + (high - low) / 2;
+	if (isnan(low) || isinf(low) || isnan(high) || isinf(high)) {
+		memcpy(&middle, &nans[pattern % 4], sizeof middle);
+		return which ? middle : low;
+	}
+	return which == 0 ? low : which == 1 ? middle : which == 2 ? nextafterf(middle, -INFINITY) : nextafterf(middle, INFINITY);
+}
+
+/* k = 0 with a C of f32: D is C, rounded once. */
+static void check_rounding_of_d(int32_t type, const char *name)
+{
+	enum { ROWS = 1024, COLS = 4 * PATTERNS / ROWS };
+	epg_matmul_desc desc = make_desc(type, ROWS, COLS, 0, EPG_COL, EPG_EPILOG_DEFAULT);
+	problem p;
+	char pins[MAX_PINS][PIN_NBYTES];
+	desc.c.type = EPG_F32;
+	desc.beta[0] = 1;
+	if (!ok(problem_open(&p, &desc, NULL), "memory"))
+		return;
+	float *c = problem_before(&p, EPG_OPERAND_C);
+	for (int i = 0; i < 4 * PATTERNS; i++)
+		c[i] = near_pattern(type, i / 4, i % 4);
+	int count = problem_pins(context, &p, pins);
+	for (int pin = 0; pin < count; pin++) {
+		int good = problem_execute(context, &p, pins[pin]) == EPG_SUCCESS, wrong = 0;
+		const uint16_t *d = problem_after(&p, EPG_OPERAND_D);
+		for (int i = 0; good && i < 4 * PATTERNS; i++) {
+			uint16_t want;
+			oracle_store(type, &want, 0, (oracle_num){ c[i], 0 });
+			wrong += isnan(c[i]) ? !is_nan_pattern(type, d[i]) : d[i] != want && (d[i] | want) & 0x7fff; /* a zero of either sign */
+		}
+		ok(good && wrong == 0, "%s: D is rounded once, %d of %d wrong, %.40s", name, wrong, 4 * PATTERNS, pins[pin]);
+	}
+	problem_close(&p);
+}
+
 /* ---- Sums ---- */
 
 typedef struct {
@@ -231,6 +274,7 @@ int main(void)
 		check_patterns(halves[i].type, halves[i].name);
 		check_ties(halves[i].type, halves[i].name);
 		check_overflow(halves[i].type, halves[i].name);
+		check_rounding_of_d(halves[i].type, halves[i].name);
 		check_gradient_sums(halves[i].type, halves[i].name);
 	}
 	check_overflowing_sums();
