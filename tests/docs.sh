@@ -39,7 +39,7 @@ for block in "$dir"/*.block; do
 	if grep -q 'int main' "$block"; then
 		cp "$block" "$code"
 	else
-		{ grep '^#include' "$block"; cat "$dir/preamble"; grep -v '^#include' "$block"; printf '\treturn status;\n}\n'; } > "$code"
+		{ grep '^#include' "$block"; cat "$dir/preamble"; grep -v '^#include' "$block"; printf "return status;\n}\n"; } > "$code"
 	fi
 	if $CC $CFLAGS -Wall -Wextra -Werror -Wno-unused-parameter -I"$include" -c -o "$dir/block.o" "$code" > "$dir/messages" 2>&1; then
 		ok "$name compiles"
