@@ -373,9 +373,10 @@ int32_t epg_type_nbits(int32_t type);
 const char *epg_epilog_name(int32_t epilog);
 
 /* Converts batch matrices of rows×cols from one type, order, ld and stride to another: to = (type)(scale · op(from)),
- * rows×cols being the extents of to. One rounding to nearest even. scale (F32, or F64 where from is F64 or C128) and amax
- * (the same type: the largest |scale·x|) may be NULL; they live where the matrices do. scale fields of the matrices are EPG_SCALE_NONE. from and to must
- * not overlap. EPG_UNSUPPORTED names the types that this version cannot convert. */
+ * rows×cols being the extents of to. One rounding to nearest even; e4m3, e5m2, s8 and s32 then saturate (at 448, 57344, -128 and
+ * 127, -2^31 and 2^31-1), infinities too; NaN stays NaN, and is 0 as an integer. scale (F32, or F64 where from is F64 or C128) and
+ * amax (the same type: the largest |scale·x|) may be NULL; they live where the matrices do. scale fields of the matrices are
+ * EPG_SCALE_NONE. from and to must not overlap. EPG_UNSUPPORTED: a complex and a real type, or one that is no single number. */
 epg_status epg_convert(epg_context *context, int64_t rows, int64_t cols, int64_t batch, const epg_matrix *from_layout, const void *from,
 	const epg_matrix *to_layout, void *to, const void *scale, void *amax, void *stream);
 

@@ -59,6 +59,17 @@ bool epg_type_complex(int32_t type)
 	return row && row->complex_valued;
 }
 
+static bool is_number(int32_t type) { return type != EPG_BIT && type != EPG_E2M1 && type != EPG_UE8M0; }
+
+bool epg_type_converts(int32_t from, int32_t to, char *why, size_t why_nbytes)
+{
+	if (is_number(from) && is_number(to) && epg_type_complex(from) == epg_type_complex(to))
+		return true;
+	snprintf(why, why_nbytes, "from_layout.type is %s and to_layout.type is %s, but both must be real (f64, f32, f16, bf16, e4m3, e5m2, s8, s32), or both complex",
+		epg_type_name(from), epg_type_name(to));
+	return false;
+}
+
 int64_t epg_type_nbytes(int32_t type, int64_t count)
 {
 	int32_t nbits = epg_type_nbits(type);

@@ -22,6 +22,9 @@ int32_t epg_type_parse(const char *name, size_t length);
 
 bool epg_type_complex(int32_t type);
 
+/* May matrices of one type be converted to the other? Both real and of 8 bits or more, or both complex; false with the sentence. */
+bool epg_type_converts(int32_t from, int32_t to, char *why, size_t why_nbytes);
+
 /* What a pointer to elements must be a multiple of, in bytes: an element, or its part if complex; 1 for bits. */
 size_t epg_type_alignment(int32_t type);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Real elements of any floating type as double, and back with one rounding to nearest even. f16 is IEEE 754 binary16; bf16 is the
- * upper half of binary32. A NaN stays a NaN, too large a number becomes infinite. */
+ * Real elements of any type as double, and back with one rounding to nearest even. f16 is IEEE 754 binary16; bf16 is the upper half
+ * of binary32; e5m2 is the upper half of f16, and e4m3 has a bias of 7, no infinities, and NaN where all bits but the sign are set (OCP
+ * 8-bit Floating Point Specification, 1.0). A NaN stays a NaN, and is 0 as an integer. Too large a number becomes infinite in 16 bits
+ * and more; in 8 bits and as an integer it becomes the largest there is, infinity too. */
 #ifndef EPG_HALF_H
 #define EPG_HALF_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -69,13 +72,54 @@ static inline uint16_t epg_to_f16(double x)
 	return (uint16_t)(sign | (fraction + (1u << (shift - 1)) - 1 + (fraction >> shift & 1)) >> shift);
 }
 
-/* Element 'index' of an array of F64, F32, F16 or BF16. */
+static inline float epg_from_e5m2(uint8_t x) { return epg_from_f16((uint16_t)(x << 8)); }
+
+static inline float epg_from_e4m3(uint8_t x)
+{
+	uint32_t sign = (uint32_t)(x & 0x80) << 24, size = x & 0x7f;
+	float tiny = (float)size * 0.001953125f; /* 2^-9 */
+	if (size < 8)
+		return sign ? -tiny : tiny;
+	return epg_float_from_bits(sign | (size == 0x7f ? 0x7fc00000 : (size << 20) + (120u << 23)));
+}
+
+/* A number of 'fraction' bits behind the point, its exponent's bias less than binary32's by 'less', to at most the pattern 'largest'. */
+static inline uint8_t epg_to_fp8(double x, int fraction, uint32_t less, uint32_t largest, uint8_t nan)
+{
+	uint32_t bits = epg_odd_float(x), size = bits & 0x7fffffff, exponent = size >> 23, shift = 23 - (uint32_t)fraction, y;
+	uint8_t sign = bits >> 24 & 0x80;
+	if (x != x)
+		return sign | nan;
+	if (exponent > less) { /* a normal number */
+		y = (size - (less << 23) + (1u << (shift - 1)) - 1 + (size >> shift & 1)) >> shift;
+	} else { /* in units of the smallest one */
+		shift += less + 1 - exponent;
+		size = (size & 0x7fffff) | 0x800000;
+		y = shift > 24 ? 0 : (size + (1u << (shift - 1)) - 1 + (size >> shift & 1)) >> shift;
+	}
+	return (uint8_t)(sign | (y < largest ? y : largest));
+}
+
+static inline uint8_t epg_to_e4m3(double x) { return epg_to_fp8(x, 3, 120, 0x7e, 0x7f); }
+static inline uint8_t epg_to_e5m2(double x) { return epg_to_fp8(x, 2, 112, 0x7b, 0x7e); }
+
+/* To an integer from low to high. */
+static inline int32_t epg_to_integer(double x, double low, double high)
+{
+	return x != x ? 0 : (int32_t)rint(x < low ? low : x > high ? high : x);
+}
+
+/* Element 'index' of an array of F64, F32, F16, BF16, E4M3, E5M2, S8 or S32. */
 static inline double epg_load_real(int32_t type, const void *base, int64_t index)
 {
 	switch (type) {
 	case EPG_F16: return epg_from_f16(((const uint16_t *)base)[index]);
 	case EPG_BF16: return epg_from_bf16(((const uint16_t *)base)[index]);
 	case EPG_F32: return ((const float *)base)[index];
+	case EPG_E4M3: return epg_from_e4m3(((const uint8_t *)base)[index]);
+	case EPG_E5M2: return epg_from_e5m2(((const uint8_t *)base)[index]);
+	case EPG_S8: return ((const int8_t *)base)[index];
+	case EPG_S32: return ((const int32_t *)base)[index];
 	default: return ((const double *)base)[index];
 	}
 }
@@ -86,6 +130,10 @@ static inline void epg_store_real(int32_t type, void *base, int64_t index, doubl
 	case EPG_F16: ((uint16_t *)base)[index] = epg_to_f16(x); break;
 	case EPG_BF16: ((uint16_t *)base)[index] = epg_to_bf16(x); break;
 	case EPG_F32: ((float *)base)[index] = (float)x; break;
+	case EPG_E4M3: ((uint8_t *)base)[index] = epg_to_e4m3(x); break;
+	case EPG_E5M2: ((uint8_t *)base)[index] = epg_to_e5m2(x); break;
+	case EPG_S8: ((int8_t *)base)[index] = (int8_t)epg_to_integer(x, INT8_MIN, INT8_MAX); break;
+	case EPG_S32: ((int32_t *)base)[index] = epg_to_integer(x, INT32_MIN, INT32_MAX); break;
 	default: ((double *)base)[index] = x; break;
 	}
 }

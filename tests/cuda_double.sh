@@ -26,7 +26,7 @@ run() {
 	fi
 }
 
-for name in test_problem test_contract test_half test_place; do run $name device; done
+for name in test_problem test_contract test_half test_byte test_place; do run $name device; done
 for name in test_problem test_contract; do run $name host; done
 run test_epilogs device 20
 echo "1..$count"

@@ -20,6 +20,10 @@ int64_t oracle_type_nbits(int32_t type)
 	case EPG_F64: return 64;
 	case EPG_C64: return 64;
 	case EPG_C128: return 128;
+	case EPG_S32: return 32;
+	case EPG_E4M3:
+	case EPG_E5M2:
+	case EPG_S8: return 8;
 	case EPG_BIT: return 1;
 	default: return 0;
 	}
@@ -85,6 +89,44 @@ static unsigned encode(small_format f, oracle_real x)
 	return sign | (count < one ? (unsigned)count : (unsigned)(exponent + f.bias) << f.fraction | (unsigned)(count - one));
 }
 
+/* Formats of 8 bits, as the list of their numbers that are not negative: NaN from 'nans' on, a finite one's pattern is its place. */
+typedef struct {
+	int fraction, bias, nans, infinity;
+} byte_format;
+
+static const byte_format e4m3_format = { 3, 7, 0x7f, -1 }, e5m2_format = { 2, 15, 0x7d, 0x7c };
+
+static oracle_real decode_byte(byte_format f, unsigned bits)
+{
+	int size = (int)(bits & 0x7f), exponent = size >> f.fraction, unit = 1 << f.fraction;
+	oracle_real x = ldexpl(exponent ? unit + size % unit : size, (exponent ? exponent : 1) - f.bias - f.fraction);
+	if (size >= f.nans)
+		x = (oracle_real)NAN;
+	else if (size == f.infinity)
+		x = (oracle_real)INFINITY;
+	return bits & 0x80 ? -x : x;
+}
+
+/* The nearest in the list: beyond the middle between it and the one before; at a middle the one whose pattern is even. */
+static unsigned encode_byte(byte_format f, oracle_real x)
+{
+	int last = f.infinity > 0 ? f.infinity - 1 : f.nans - 1, best = 0;
+	unsigned sign = signbit(x) ? 0x80 : 0;
+	if (isnan(x))
+		return sign | 0x7f;
+	for (int i = 1; i <= last; i++) {
+		oracle_real middle = (decode_byte(f, (unsigned)i - 1) + decode_byte(f, (unsigned)i)) / 2;
+		if (fabsl(x) > middle || (fabsl(x) == middle && i % 2 == 0))
+			best = i;
+	}
+	return sign | (unsigned)best;
+}
+
+static oracle_real nearest_integer(oracle_real x, oracle_real low, oracle_real high)
+{
+	return isnan(x) ? 0 : x < low ? low : x > high ? high : rintl(x);
+}
+
 oracle_num oracle_load(int32_t type, const void *base, int64_t index)
 {
 	const float *f = base;
@@ -96,6 +138,10 @@ oracle_num oracle_load(int32_t type, const void *base, int64_t index)
 	case EPG_F16: return (oracle_num){ decode(&f16_format, h[index]), 0 };
 	case EPG_BF16: return (oracle_num){ decode(&bf16_format, h[index]), 0 };
 	case EPG_F64: return (oracle_num){ d[index], 0 };
+	case EPG_E4M3: return (oracle_num){ decode_byte(e4m3_format, byte[index]), 0 };
+	case EPG_E5M2: return (oracle_num){ decode_byte(e5m2_format, byte[index]), 0 };
+	case EPG_S8: return (oracle_num){ ((const signed char *)base)[index], 0 };
+	case EPG_S32: return (oracle_num){ ((const int32_t *)base)[index], 0 };
 	case EPG_C64: return (oracle_num){ f[2 * index], f[2 * index + 1] };
 	case EPG_C128: return (oracle_num){ d[2 * index], d[2 * index + 1] };
 	case EPG_BIT: return (oracle_num){ byte[index / 8] >> index % 8 & 1, 0 };
@@ -119,6 +165,10 @@ void oracle_store(int32_t type, void *base, int64_t index, oracle_num value)
 	case EPG_F16: h[index] = (uint16_t)encode(f16_format, value.re); break;
 	case EPG_BF16: h[index] = (uint16_t)encode(bf16_format, value.re); break;
 	case EPG_F64: d[index] = (double)value.re; break;
+	case EPG_E4M3: ((unsigned char *)base)[index] = (unsigned char)encode_byte(e4m3_format, value.re); break;
+	case EPG_E5M2: ((unsigned char *)base)[index] = (unsigned char)encode_byte(e5m2_format, value.re); break;
+	case EPG_S8: ((signed char *)base)[index] = (signed char)nearest_integer(value.re, INT8_MIN, INT8_MAX); break;
+	case EPG_S32: ((int32_t *)base)[index] = (int32_t)nearest_integer(value.re, INT32_MIN, INT32_MAX); break;
 	case EPG_C64: f[2 * index] = (float)value.re, f[2 * index + 1] = (float)value.im; break;
 	case EPG_C128: d[2 * index] = (double)value.re, d[2 * index + 1] = (double)value.im; break;
 	case EPG_BIT: store_bit(base, index, value.re != 0); break;

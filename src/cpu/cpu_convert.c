@@ -18,21 +18,11 @@ typedef struct conversion {
 	double scale, amax;
 } conversion;
 
-static bool is_float(int32_t type) { return type == EPG_F32 || type == EPG_F64 || type == EPG_F16 || type == EPG_BF16 || epg_type_complex(type); }
-
 /* The type of scale and amax. */
 static int32_t scale_type(int32_t type) { return type == EPG_F64 || type == EPG_C128 ? EPG_F64 : EPG_F32; }
 
 /* The type of an element's parts. */
 static int32_t part_type(int32_t type) { return type == EPG_C64 ? EPG_F32 : type == EPG_C128 ? EPG_F64 : type; }
-
-static epg_status check_types(const epg_view *from, const epg_view *to)
-{
-	if (is_float(from->type) && is_float(to->type) && epg_type_complex(from->type) == epg_type_complex(to->type))
-		return EPG_SUCCESS;
-	return epg_fail(EPG_UNSUPPORTED, "from_layout.type is %s and to_layout.type is %s: this version converts between f64, f32, f16 and bf16, and between c64 and c128",
-		epg_type_name(from->type), epg_type_name(to->type));
-}
 
 static int64_t index_of(const epg_view *view, int64_t i, int64_t j)
 {
@@ -87,9 +77,9 @@ static void one_matrix(conversion *c)
 
 epg_status epg_cpu_convert(int64_t batch, const epg_view *from_view, const void *from, const epg_view *to_view, void *to, const void *scale, void *amax)
 {
-	epg_status status = check_types(from_view, to_view);
-	if (status)
-		return status;
+	char why[EPG_WHY_NBYTES];
+	if (!epg_type_converts(from_view->type, to_view->type, why, sizeof why))
+		return epg_fail(EPG_UNSUPPORTED, "%s", why);
 	int32_t of_scale = scale_type(from_view->type);
 	conversion c = {.from_view = from_view, .to_view = to_view, .scale = scale ? epg_load_real(of_scale, scale, 0) : 1};
 	for (int64_t item = 0; item < batch && to_view->rows > 0 && to_view->cols > 0; item++) {

@@ -371,8 +371,6 @@ epg_status epg_cuda_time(const void *plan, const epg_call *call, int32_t calls, 
 
 /* ---- Conversions ---- */
 
-static bool convertible(int32_t type) { return type == EPG_F64 || type == EPG_F32 || type == EPG_F16 || type == EPG_BF16 || epg_type_complex(type); }
-
 static epg_cuda_matrix matrix_of(const epg_view *v, const void *data)
 {
 	return (epg_cuda_matrix){(void *)data, v->type, v->conj, v->trans ? v->ld : 1, v->trans ? 1 : v->ld, v->batch_stride};
@@ -383,9 +381,9 @@ static epg_status convert(void *state, int64_t batch, const epg_view *from_view,
 {
 	int previous;
 	epg_cuda_matrix source = matrix_of(from_view, from), target = matrix_of(to_view, to);
-	if (!convertible(from_view->type) || !convertible(to_view->type) || epg_type_complex(from_view->type) != epg_type_complex(to_view->type))
-		return epg_cuda_fail(EPG_UNSUPPORTED, "from_layout.type is %s and to_layout.type %s, but both must be real (f64, f32, f16, bf16), or both complex",
-			epg_type_name(from_view->type), epg_type_name(to_view->type));
+	char why[EPG_WHY_NBYTES];
+	if (!epg_type_converts(from_view->type, to_view->type, why, sizeof why))
+		return epg_cuda_fail(EPG_UNSUPPORTED, "%s", why);
 	epg_status status = epg_cuda_enter(state, &previous);
 	if (status)
 		return status;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kernels beside the pass: the last stage of sums, conversions, and the turning of a mask. */
+#include <cuda_fp8.h>
+
 #include "cuda_device.cuh"
 
 static const int SIDE = 32, MAX_GRID = 65535;
@@ -58,6 +60,35 @@ typedef struct convert_args {
 	bool pair, wide; /* complex; scale and amax are F64 */
 } convert_args;
 
+/* As load_any and store_any, also of 8 bits and integers. */
+__device__ static inline double load_number(int type, const void *base, int64_t index)
+{
+	switch (type) {
+	case EPG_E4M3: return __half2float(__half(__nv_cvt_fp8_to_halfraw(((const unsigned char *)base)[index], __NV_E4M3)));
+	case EPG_E5M2: return __half2float(__half(__nv_cvt_fp8_to_halfraw(((const unsigned char *)base)[index], __NV_E5M2)));
+	case EPG_S8: return ((const signed char *)base)[index];
+	case EPG_S32: return ((const int *)base)[index];
+	default: return load_any<double>(type, base, index);
+	}
+}
+
+/* The nearest integer from low to high, 0 for NaN. */
+__device__ static inline int to_integer(double x, double low, double high)
+{
+	return isnan(x) ? 0 : __double2int_rn(x < low ? low : x > high ? high : x);
+}
+
+__device__ static inline void store_number(int type, void *base, int64_t index, double x)
+{
+	switch (type) {
+	case EPG_E4M3: ((unsigned char *)base)[index] = __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E4M3); break;
+	case EPG_E5M2: ((unsigned char *)base)[index] = __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E5M2); break;
+	case EPG_S8: ((signed char *)base)[index] = (signed char)to_integer(x, -128, 127); break;
+	case EPG_S32: ((int *)base)[index] = to_integer(x, -2147483648.0, 2147483647.0); break;
+	default: store_any(type, base, index, x);
+	}
+}
+
 __device__ static inline int part_type(int type) { return type == EPG_C64 ? EPG_F32 : type == EPG_C128 ? EPG_F64 : type; }
 
 /* Not negative, so the order of the numbers is the order of their bits. */
@@ -83,7 +114,7 @@ __global__ void __launch_bounds__(SIDE * 8) convert_kernel(const convert_args a)
 			int r = read_along_cols ? slow : threadIdx.x, c = read_along_cols ? threadIdx.x : slow;
 			int64_t i = i0 + r, j = j0 + c, at = item * a.from.stride + i * a.from.row + j * a.from.col;
 			for (int part = 0; part < parts && i < a.rows && j < a.cols; part++) {
-				double x = load_any<double>(from_type, a.from.data, parts * at + part);
+				double x = load_number(from_type, a.from.data, parts * at + part);
 				tile[part][c][r] = scale * (part && a.from.conj ? -x : x);
 			}
 		}
@@ -94,7 +125,7 @@ __global__ void __launch_bounds__(SIDE * 8) convert_kernel(const convert_args a)
 			if (i >= a.rows || j >= a.cols)
 				continue;
 			for (int part = 0; part < parts; part++)
-				store_any(to_type, a.to.data, parts * at + part, tile[part][c][r]);
+				store_number(to_type, a.to.data, parts * at + part, tile[part][c][r]);
 			double size = a.pair ? hypot(tile[0][c][r], tile[1][c][r]) : fabs(tile[0][c][r]);
 			largest = largest < size || isnan(size) ? size : largest;
 		}
