@@ -7,7 +7,7 @@
 #     the bottom                  any header from above it
 #     src/cpu src/cuda            the core's upper half, or each other
 #     include/epigemm.h           anything but the C library
-#     tests/oracle.*              anything of src: the oracle shares no code with what it judges
+#     tests/oracle.* bound.*      anything of src: the oracle shares no code with what it judges; nor the tests' own helpers
 src=${srcdir:-.}/src
 n=0
 # check NAME PATTERN FILES: none of the files includes a header that matches
@@ -24,5 +24,5 @@ check "the bottom knows nothing above" "$upper|backend\.h" "$src"/problem.[ch] "
 check "the CPU backend knows the contract only" "(.*/)?($upper)|.*cuda.*" "$src"/cpu/*.[ch]
 check "the CUDA backend knows the contract only" "(.*/)?($upper)|.*cpu.*" "$src"/cuda/*.c "$src"/cuda/*.h "$src"/cuda/*.cu
 check "the public header stands alone" '[^s].*|s[^t].*|st[^d].*' "$src"/../include/epigemm.h
-check "the oracle shares nothing with src" '(.*/)?(problem|epilog|dtype|plan|backend|pass_math|log|config)\.h' "$src"/../tests/oracle.[ch]
+check "the oracle shares nothing with src" '(.*/)?(problem|epilog|dtype|plan|backend|pass_math|log|config|support|tap)\.h' "$src"/../tests/oracle.[ch] "$src"/../tests/bound.[ch]
 echo 1..$n

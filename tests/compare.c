@@ -1,85 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is right: the outputs of a problem against the oracle. With k terms in a sum, u the roundoff of the compute type
- * and u_out that of the output,
- *
- *     |D - exact|   <= slope·C·(k+2)·u·(|alpha|·|A||B| + |beta||C| + |bias|) + u·(activation's allowance) + u_out·|D|
- *                      + slope·u_out·|z| for a derivative of GELU in 16 bits, where z may have been rounded once already
- *     |bgrad - ΣD|  <= G·u_out·Σ|D|                                        of the D that was written
- *
- * with C = 1 (3 for complex numbers) and G = 14 (+ terms/2 for f64, whose sums are not kept in a wider type).
- * With small integers the first two terms are 0 but for GELU, so values must be equal. A mask bit may differ only where z
- * is NaN or its error could change the sign. Then every byte that is not an element of an output must be what it was. */
+ * What is right: the outputs of a problem against the oracle, within the bounds of bound.c, and then every byte that is not an
+ * element of an output must be what it was. */
 #include "support.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int is_half(int32_t type) { return type == EPG_F16 || type == EPG_BF16; }
+#include "bound.h"
 
-/* Of one product: on a device tf32 rounds both factors to 11 bits; the CPU computes it in f32. */
-static double product_roundoff(const problem *p)
-{
-	if (p->on_device && p->desc.compute == EPG_COMPUTE_TF32)
-		return 2 * 1.0 / 2048;
-	return oracle_roundoff(oracle_compute_type(&p->desc));
-}
-
-static double error_of_z(const problem *p, int64_t e)
-{
-	double c = oracle_type_is_complex(p->desc.d.type) ? 3 : 1;
-	if (p->options.data == DATA_INTEGERS)
-		return 0;
-	return c * (double)(p->desc.k + 2) * product_roundoff(p) * p->want.terms[e];
-}
-
-/* What cuBLASLt's fused GELU may be off, absolutely: about twice what was seen on [-8, 8] on an H200. */
-static double vendor_gelu_error(int32_t type)
-{
-	return type == EPG_F16 ? 2e-3 : type == EPG_BF16 ? 1.6e-2 : type == EPG_F32 ? 1e-5 : 0;
-}
-
-/* Of D beyond that of z: the activation's own, its argument rounded to 16 bits before a derivative, the vendor's approximations. */
-static double error_of_act(const problem *p, int64_t e)
-{
-	const oracle_result *w = &p->want;
-	int32_t type = p->desc.d.type;
-	double z = (double)fabsl(w->z[e].re), error = oracle_roundoff(oracle_compute_type(&p->desc)) * w->act_error[e];
-	if (oracle_act(&p->desc) == EPG_ACT_NONE)
-		return 0;
-	if (oracle_act(&p->desc) == EPG_ACT_GELU && is_half(type) && oracle_is_gradient(&p->desc))
-		error += oracle_roundoff(type) * w->slope[e] * z;
-	if (oracle_act(&p->desc) == EPG_ACT_GELU && p->on_device)
-		error += vendor_gelu_error(type) * (oracle_is_gradient(&p->desc) ? 4 * z : 1);
-	return error;
-}
-
-/* Smallest normal number of the type: what flushing a denormal may cost. */
-static double tiny(int32_t type)
-{
-	if (type == EPG_F16)
-		return ldexp(1, -24); /* one denormal step: f16 is converted, never flushed */
-	return type == EPG_F64 || type == EPG_C128 ? DBL_MIN : FLT_MIN;
-}
-
-static int part_agrees(int32_t type, oracle_real got, oracle_real want, oracle_real rounded, double error)
-{
-	if (isnan(want) || isnan(got))
-		return isnan(want) && isnan(got);
-	if (got == rounded)
-		return 1;
-	if (error == 0 || isinf(got) || isinf(rounded))
-		return 0;
-	return fabsl(got - want) <= error + oracle_roundoff(type) * fabsl(want) + tiny(type);
-}
-
-static int number_agrees(int32_t type, oracle_num got, oracle_num want, double error)
-{
-	oracle_num rounded = oracle_round(type, want);
-	return part_agrees(type, got.re, want.re, rounded.re, error) && part_agrees(type, got.im, want.im, rounded.im, error);
-}
+static bound_case how(const problem *p) { return (bound_case){ p->options.data == DATA_INTEGERS, p->on_device }; }
 
 static void complain_number(problem *p, const char *name, int64_t b, int64_t i, int64_t j, oracle_num got, oracle_num want, double error)
 {
@@ -91,34 +22,24 @@ typedef int compare_element(problem *p, int64_t e, int64_t b, int64_t i, int64_t
 
 static int compare_d(problem *p, int64_t e, int64_t b, int64_t i, int64_t j, const oracle_layout *o, int64_t at)
 {
-	const oracle_result *w = &p->want;
 	oracle_num got = oracle_load(o->type, problem_after(p, EPG_OPERAND_D), at);
-	double error = w->slope[e] * error_of_z(p, e) + error_of_act(p, e);
-	if (oracle_act(&p->desc) == EPG_ACT_GELU)
-		error += (double)fabsl(w->z[e].re) * tiny(o->type); /* a sigmoid that is flushed to 0 */
-	if (number_agrees(o->type, got, w->d[e], error))
+	double error;
+	if (bound_d_holds(&p->desc, how(p), &p->want, e, o->type, got, &error))
 		return 1;
-	if (p->on_device && oracle_act(&p->desc) == EPG_ACT_GELU && !oracle_is_gradient(&p->desc) && isinf(w->z[e].re) && isnan(got.re))
-		return 1; /* cuBLASLt's gelu(-∞) */
-	complain_number(p, "D", b, i, j, got, w->d[e], error);
+	complain_number(p, "D", b, i, j, got, p->want.d[e], error);
 	return 0;
 }
 
 static int compare_aux(problem *p, int64_t e, int64_t b, int64_t i, int64_t j, const oracle_layout *o, int64_t at)
 {
-	const oracle_result *w = &p->want;
-	oracle_num got = oracle_load(o->type, problem_after(p, EPG_OPERAND_AUX), at);
-	double error = error_of_z(p, e);
-	if (o->type == EPG_BIT) {
-		int minus_zero = w->z[e].re < 0 && is_half(p->desc.d.type) && oracle_round(p->desc.d.type, w->z[e]).re == 0; /* taken after rounding */
-		if (got.re == w->bit[e] || isnan(w->z[e].re) || fabsl(w->z[e].re) < error || minus_zero)
-			return 1;
-		problem_complain(p, "mask[%lld,%lld] of item %lld is %d where z is %.9Lg", (long long)i, (long long)j, (long long)b, (int)got.re, w->z[e].re);
-		return 0;
-	}
-	if (number_agrees(o->type, got, w->z[e], error))
+	const oracle_num z = p->want.z[e], got = oracle_load(o->type, problem_after(p, EPG_OPERAND_AUX), at);
+	double error;
+	if (bound_aux_holds(&p->desc, how(p), &p->want, e, o->type, got, &error))
 		return 1;
-	complain_number(p, "aux", b, i, j, got, w->z[e], error);
+	if (o->type == EPG_BIT)
+		problem_complain(p, "mask[%lld,%lld] of item %lld is %d where z is %.9Lg", (long long)i, (long long)j, (long long)b, (int)got.re, z.re);
+	else
+		complain_number(p, "aux", b, i, j, got, z, error);
 	return 0;
 }
 
@@ -133,26 +54,16 @@ static int compare_matrix(problem *p, int which, compare_element *compare)
 	return good;
 }
 
-static int64_t sum_terms(const epg_matmul_desc *desc)
-{
-	if (desc->epilog & (EPG_BGRADA | EPG_BGRADB))
-		return desc->k;
-	return desc->axis == EPG_PER_ROW ? desc->n : desc->m;
-}
-
 static int compare_bgrad(problem *p)
 {
 	const oracle_layout *o = &p->x[EPG_OPERAND_BGRAD].layout;
-	int exact = p->options.data == DATA_INTEGERS && oracle_act(&p->desc) != EPG_ACT_GELU, good = 1;
-	double factor = 14 + (o->type == EPG_F64 ? (double)sum_terms(&p->desc) / 2 : 0);
+	double error;
+	int good = 1;
 	oracle_sum_d(&p->desc, problem_after(p, EPG_OPERAND_D), problem_before(p, EPG_OPERAND_BGRAD), &p->want);
 	for (int64_t s = 0; o->used && s < p->want.sums_count; s++) {
 		int64_t b = s / p->want.sums_length, i = s % p->want.sums_length;
 		oracle_num got = oracle_load(o->type, problem_after(p, EPG_OPERAND_BGRAD), b * o->stride + i);
-		double error = exact ? 0 : factor * oracle_roundoff(o->type) * p->want.sums_terms[s];
-		if (p->on_device && is_half(p->desc.d.type)) /* a fused sum is of D before it was rounded */
-			error += 2 * oracle_roundoff(p->desc.d.type) * p->want.sums_terms[s];
-		if (number_agrees(o->type, got, p->want.sums[s], error))
+		if (bound_sum_holds(&p->desc, how(p), &p->want, s, o->type, got, &error))
 			continue;
 		complain_number(p, "bgrad", b, i, 0, got, p->want.sums[s], error);
 		good = 0;
