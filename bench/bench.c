@@ -34,7 +34,7 @@ typedef struct layer {
 	float *bgrad;
 	epg_plan *plan;
 	epg_operands operands;
-	void *narrow[4]; /* w, x, d, bias in a type of 16 bits */
+	void *narrow[4]; /* w, x, d, bias in other types */
 } layer;
 
 typedef struct contestant {
@@ -101,29 +101,38 @@ static layer make_layer(epg_context *in, int64_t m, int64_t n, int64_t k, int32_
 	return l;
 }
 
-/* As many floats in another type. */
+/* As many floats in another type; s8 from -127 to 127. */
 static void *narrowed(const float *from, int64_t count, int32_t type)
 {
 	epg_matrix x = {.type = EPG_F32, .ld = EPG_TIGHT, .batch_stride = EPG_TIGHT}, y = x;
-	void *to = aligned_alloc(256, (size_t)(count * 2 + 511) / 256 * 256);
+	void *to = aligned_alloc(256, (size_t)(count * 4 + 511) / 256 * 256);
+	const float scale = type == EPG_S8 ? 127 : 1;
 	y.type = type;
-	must(epg_convert(context, count, 1, 1, &x, from, &y, to, NULL, NULL, NULL), "convert");
+	must(epg_convert(context, count, 1, 1, &x, from, &y, to, &scale, NULL, NULL), "convert");
 	return to;
 }
 
-/* The same layer in a type of 16 bits; a mask is the same memory. */
-static layer make_narrow_layer(const layer *l, int32_t type, int32_t epilog)
+/* Types of W and X, of D, and of the bias and its gradient. */
+typedef struct type_set {
+	const char *name;
+	int32_t in, out, vector;
+} type_set;
+
+/* The same layer in other types; a mask is the same memory. */
+static layer make_narrow_layer(const layer *l, const type_set *t, int32_t epilog)
 {
 	epg_matmul_desc desc;
 	epg_plan_options options;
 	layer n = *l;
-	epg_matmul_desc_init(&desc, sizeof desc, l->m, l->n, l->k, type, EPG_COL);
+	epg_matmul_desc_init(&desc, sizeof desc, l->m, l->n, l->k, t->in, EPG_COL);
+	desc.c.type = desc.d.type = t->out;
+	desc.bias.type = desc.bgrad.type = t->vector;
 	desc.epilog = epilog;
 	epg_plan_options_init(&options, sizeof options);
 	options.rigor = rigor;
 	must(epg_plan_create(context, &desc, &options, &n.plan), "plan");
-	n.narrow[0] = narrowed(l->w, l->m * l->k, type), n.narrow[1] = narrowed(l->x, l->k * l->n, type), n.narrow[2] = narrowed(l->d, l->m * l->n, type);
-	n.narrow[3] = narrowed(l->bias, l->m, type);
+	n.narrow[0] = narrowed(l->w, l->m * l->k, t->in), n.narrow[1] = narrowed(l->x, l->k * l->n, t->in), n.narrow[2] = narrowed(l->d, l->m * l->n, t->out);
+	n.narrow[3] = narrowed(l->bias, l->m, t->vector);
 	n.operands = EPG_OPERANDS(.a = n.narrow[0], .b = n.narrow[1], .d = n.narrow[2]);
 	n.operands.bias = epilog & EPG_BIAS ? n.narrow[3] : NULL;
 	n.operands.aux = l->operands.aux;
@@ -388,23 +397,48 @@ static void table_passes(void)
 static void table_types(void)
 {
 	static const int64_t shapes[][3] = {{1024, 1024, 256}, {1024, 256, 1024}, {512, 4096, 256}, {4096, 512, 1024}, {768, 512, 3072}};
-	static const int32_t rows[] = {EPG_EPILOG_RELU_BIAS, EPG_EPILOG_RELU_AUX_BIAS, EPG_EPILOG_DRELU_BGRAD};
-	double logs[2] = {0, 0};
-	int count = 0;
-	printf("\nThe same layer in other types; us, and its speed as a part of that in f32\n%-15s %6s %6s %6s %10s %10s %10s %8s %8s\n", "epilog", "m", "n", "k", "f32", "bf16", "f16", "bf16", "f16");
+	static const int32_t rows[] = {EPG_EPILOG_RELU_BIAS, EPG_EPILOG_RELU_AUX_BIAS, EPG_EPILOG_DRELU_BGRAD, EPG_EPILOG_DEFAULT};
+	static const type_set sets[] = {{"bf16", EPG_BF16, EPG_BF16, EPG_BF16}, {"f16", EPG_F16, EPG_F16, EPG_F16}, {"e4m3→bf16", EPG_E4M3, EPG_BF16, EPG_BF16},
+		{"e4m3", EPG_E4M3, EPG_E4M3, EPG_BF16}, {"e5m2→bf16", EPG_E5M2, EPG_BF16, EPG_BF16}, {"s8", EPG_S8, EPG_S8, EPG_F32}, {"s8→s32", EPG_S8, EPG_S32, EPG_S32}};
+	enum { NSETS = sizeof sets / sizeof *sets };
+	double logs[NSETS] = {0};
+	int counts[NSETS] = {0};
+	printf("\nThe same layer in other types: us in f32, and the speed of the others as a part of that\n%-15s %6s %6s %6s %10s", "epilog", "m", "n", "k", "f32");
+	for (int i = 0; i < NSETS; i++)
+		printf(" %*s", 9 + (strlen(sets[i].name) > 4 ? 2 : 0), sets[i].name); /* an arrow has three bytes */
+	printf("\n");
 	for (size_t e = 0; e < sizeof rows / sizeof *rows; e++)
-		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++, count++) {
-			layer l = make_layer(context, shapes[s][0], shapes[s][1], shapes[s][2], rows[e], false);
-			layer bf16 = make_narrow_layer(&l, EPG_BF16, rows[e]), f16 = make_narrow_layer(&l, EPG_F16, rows[e]);
-			contestant c[3] = {{.run = run_epigemm}, {.run = run_epigemm, .on = &bf16}, {.run = run_epigemm, .on = &f16}};
-			contest(c, 3, &l);
-			double us[3] = {1e6 * median(&c[0]), 1e6 * median(&c[1]), 1e6 * median(&c[2])};
-			printf("%-15s %6lld %6lld %6lld %10.1f %10.1f %10.1f %8.2f %8.2f\n", epg_epilog_name(rows[e]), (long long)l.m, (long long)l.n, (long long)l.k, us[0], us[1], us[2], us[0] / us[1], us[0] / us[2]);
-			logs[0] += log(us[0] / us[1]), logs[1] += log(us[0] / us[2]);
-			free_narrow_layer(&bf16), free_narrow_layer(&f16);
+		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+			layer l = make_layer(context, shapes[s][0], shapes[s][1], shapes[s][2], rows[e], false), others[NSETS];
+			contestant c[NSETS + 1] = {{.run = run_epigemm}};
+			int which[NSETS + 1], count = 1;
+			for (int i = 0; i < NSETS; i++) {
+				if (sets[i].out == EPG_S32 && rows[e] != EPG_EPILOG_DEFAULT)
+					continue;
+				others[i] = make_narrow_layer(&l, &sets[i], rows[e]);
+				which[count] = i;
+				c[count++] = (contestant){.run = run_epigemm, .on = &others[i]};
+			}
+			contest(c, count, &l);
+			double f32 = median(&c[0]), speed[NSETS] = {0};
+			for (int i = 1; i < count; i++) {
+				speed[which[i]] = f32 / median(&c[i]);
+				logs[which[i]] += log(speed[which[i]]), counts[which[i]]++;
+				free_narrow_layer(&others[which[i]]);
+			}
+			printf("%-15s %6lld %6lld %6lld %10.1f", epg_epilog_name(rows[e]), (long long)l.m, (long long)l.n, (long long)l.k, 1e6 * f32);
+			for (int i = 0; i < NSETS; i++)
+				if (speed[i] > 0)
+					printf(" %9.2f", speed[i]);
+				else
+					printf(" %9s", "-");
+			printf("\n");
 			free_layer(&l);
 		}
-	printf("geometric means: bf16 %.2f, f16 %.2f\n", exp(logs[0] / count), exp(logs[1] / count));
+	printf("%-47s", "geometric means");
+	for (int i = 0; i < NSETS; i++)
+		printf(" %9.2f", exp(logs[i] / counts[i]));
+	printf("\n");
 }
 
 typedef struct table_row {

@@ -217,7 +217,9 @@ typedef struct epg_matrix {
 } epg_matrix;
 
 typedef struct epg_vector {
-	int32_t type, reserved;          /* EPG_NONE: D's type; also F32 where D has 16 bits, A's where A has 16 bits and D is F32 */
+	int32_t type, reserved;          /* EPG_NONE: D's type, beside a D of 8 bits C's 16-bit type or else BF16 (S8: F32). Allowed are D's
+	                                    of 16 bits and more; F32 where D has 8 or 16 bits or is S32; A's where A has 16 bits and D is F32;
+	                                    F16 and BF16 where D has 8 bits, or is F32 and A has 8 */
 	int64_t length, batch_stride;    /* length 0: derived from the epilog and the axis */
 } epg_vector;
 
@@ -235,7 +237,8 @@ typedef struct epg_matmul_desc {
 	                                    taken too: on CUDA they can be slower. */
 	double alpha[2], beta[2];        /* real and imaginary part; epg_execute may override them */
 	double act_param[2];             /* for later activations; 0 */
-	epg_matrix a, b, c, d, aux;      /* aux.type EPG_NONE: EPG_BIT for ReLU, D's type for GELU */
+	epg_matrix a, b, c, d, aux;      /* aux.type EPG_NONE: EPG_BIT for ReLU, D's type for GELU (beside a D of 8 bits
+	                                    C's 16-bit type, or else BF16) */
 	epg_vector bias, bgrad;
 } epg_matmul_desc;
 

@@ -18,6 +18,17 @@ enum { NTYPES = sizeof types / sizeof *types };
 static const char *const computes[] = {"default", "f64", "f32", "tf32", "f16", "s32"};
 enum { NCOMPUTES = sizeof computes / sizeof *computes };
 
+/* Products of 8 bits: A and B of any two fp8 types, or both s8. C has D's type or a wider one. */
+#define FP8_TO(d, a, b) \
+	{a, b, d, d, EPG_COMPUTE_F32, EPG_F32, true}, {a, b, EPG_BF16, d, EPG_COMPUTE_F32, EPG_F32, true}, {a, b, EPG_F16, d, EPG_COMPUTE_F32, EPG_F32, true}, \
+	{a, b, EPG_F32, d, EPG_COMPUTE_F32, EPG_F32, true}
+#define FP8_ROWS(a, b) \
+	FP8_TO(EPG_E4M3, a, b), FP8_TO(EPG_E5M2, a, b), \
+	{a, b, EPG_BF16, EPG_BF16, EPG_COMPUTE_F32, EPG_F32, true}, {a, b, EPG_F32, EPG_BF16, EPG_COMPUTE_F32, EPG_F32, true}, \
+	{a, b, EPG_F16, EPG_F16, EPG_COMPUTE_F32, EPG_F32, true}, {a, b, EPG_F32, EPG_F16, EPG_COMPUTE_F32, EPG_F32, true}, \
+	{a, b, EPG_F32, EPG_F32, EPG_COMPUTE_F32, EPG_F32, true}
+#define S8_ROW(c, d, activations) {EPG_S8, EPG_S8, c, d, EPG_COMPUTE_S32, EPG_F32, activations}
+
 /* The first row for a set of types is what EPG_COMPUTE_DEFAULT takes. */
 static const epg_combo combos[] = {
 	{EPG_F32, EPG_F32, EPG_F32, EPG_F32, EPG_COMPUTE_F32, EPG_F32, true},
@@ -31,6 +42,9 @@ static const epg_combo combos[] = {
 	{EPG_BF16, EPG_BF16, EPG_F32, EPG_BF16, EPG_COMPUTE_F32, EPG_F32, true},
 	{EPG_BF16, EPG_BF16, EPG_F32, EPG_F32, EPG_COMPUTE_F32, EPG_F32, true},
 	{EPG_BF16, EPG_BF16, EPG_BF16, EPG_F32, EPG_COMPUTE_F32, EPG_F32, true},
+	FP8_ROWS(EPG_E4M3, EPG_E4M3), FP8_ROWS(EPG_E4M3, EPG_E5M2), FP8_ROWS(EPG_E5M2, EPG_E4M3), FP8_ROWS(EPG_E5M2, EPG_E5M2),
+	S8_ROW(EPG_S32, EPG_S32, false), S8_ROW(EPG_S8, EPG_S8, true), S8_ROW(EPG_F32, EPG_S8, true), S8_ROW(EPG_F32, EPG_F32, true), S8_ROW(EPG_F16, EPG_F16, true),
+	S8_ROW(EPG_F32, EPG_F16, true), S8_ROW(EPG_BF16, EPG_BF16, true), S8_ROW(EPG_F32, EPG_BF16, true),
 	{EPG_C64, EPG_C64, EPG_C64, EPG_C64, EPG_COMPUTE_F32, EPG_C64, false},
 	{EPG_C128, EPG_C128, EPG_C128, EPG_C128, EPG_COMPUTE_F64, EPG_C128, false},
 };
@@ -90,10 +104,24 @@ int32_t epg_type_parse(const char *name, size_t length)
 	return -1;
 }
 
+static bool is_half(int32_t type) { return type == EPG_F16 || type == EPG_BF16; }
+
+int32_t epg_aux_type(int32_t c, int32_t d)
+{
+	return epg_type_nbits(d) > 8 ? d : is_half(c) ? c : EPG_BF16;
+}
+
+int32_t epg_vector_type(int32_t c, int32_t d) { return d == EPG_S8 ? EPG_F32 : epg_aux_type(c, d); }
+
 bool epg_vector_type_allowed(int32_t type, int32_t a, int32_t d)
 {
-	bool narrow_a = a == EPG_F16 || a == EPG_BF16, narrow_d = d == EPG_F16 || d == EPG_BF16;
-	return type == d || (narrow_d && type == EPG_F32) || (narrow_a && d == EPG_F32 && type == a);
+	if (epg_type_nbits(d) == 8)
+		return is_half(type) || type == EPG_F32;
+	if (type == d)
+		return true;
+	if (is_half(d) || d == EPG_S32)
+		return type == EPG_F32;
+	return d == EPG_F32 && (is_half(a) ? type == a : epg_type_nbits(a) == 8 && is_half(type));
 }
 
 const char *epg_compute_name(int32_t compute)

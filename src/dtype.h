@@ -40,8 +40,13 @@ typedef struct epg_combo {
 /* The row for these types; compute may be EPG_COMPUTE_DEFAULT. NULL when there is none: then why tells the nearest. */
 const epg_combo *epg_combo_find(int32_t a, int32_t b, int32_t c, int32_t d, int32_t compute, char *why, size_t why_nbytes);
 
-/* May the bias or its gradient have this type, where A has type a and D type d? D's own; F32 beside a 16-bit D; A's 16-bit type
- * beside an F32 D. */
+/* Types where the desc leaves them open. GELU's aux: D's, beside a D of 8 bits C's of 16 bits or else BF16. Bias and its gradient: the
+ * same, but F32 beside an S8. */
+int32_t epg_aux_type(int32_t c, int32_t d);
+int32_t epg_vector_type(int32_t c, int32_t d);
+
+/* May the bias or its gradient have this type, where A has type a and D type d? D's own if that has 16 bits or more; F32 beside a D of 8 or
+ * 16 bits and S32; A's 16-bit type beside an F32 D; any of 16 bits beside a D of 8 bits, or an F32 D where A has 8. */
 bool epg_vector_type_allowed(int32_t type, int32_t a, int32_t d);
 
 const char *epg_compute_name(int32_t compute);

@@ -83,25 +83,21 @@ static inline float epg_from_e4m3(uint8_t x)
 	return epg_float_from_bits(sign | (size == 0x7f ? 0x7fc00000 : (size << 20) + (120u << 23)));
 }
 
-/* A number of 'fraction' bits behind the point, its exponent's bias less than binary32's by 'less', to at most the pattern 'largest'. */
-static inline uint8_t epg_to_fp8(double x, int fraction, uint32_t less, uint32_t largest, uint8_t nan)
+/* From the bits of a float: to 'fraction' bits behind the point, an exponent whose bias is less by 'less', and at most the pattern
+ * 'largest'. Below the normal numbers the leading bit is written out and what is shifted grows. No branches: loops over it become vector code. */
+static inline uint8_t epg_fp8_of_bits(uint32_t bits, uint32_t fraction, uint32_t less, uint32_t largest, uint32_t nan)
 {
-	uint32_t bits = epg_odd_float(x), size = bits & 0x7fffffff, exponent = size >> 23, shift = 23 - (uint32_t)fraction, y;
-	uint8_t sign = bits >> 24 & 0x80;
-	if (x != x)
-		return sign | nan;
-	if (exponent > less) { /* a normal number */
-		y = (size - (less << 23) + (1u << (shift - 1)) - 1 + (size >> shift & 1)) >> shift;
-	} else { /* in units of the smallest one */
-		shift += less + 1 - exponent;
-		size = (size & 0x7fffff) | 0x800000;
-		y = shift > 24 ? 0 : (size + (1u << (shift - 1)) - 1 + (size >> shift & 1)) >> shift;
-	}
-	return (uint8_t)(sign | (y < largest ? y : largest));
+	uint32_t size = bits & 0x7fffffff, exponent = size >> 23, below = exponent > less ? 0 : less + 1 - exponent;
+	uint32_t shift = 23 - fraction + (below < 8 ? below : 8), from = below ? (size & 0x7fffff) | 0x800000 : size - (less << 23);
+	uint32_t y = (from + (1u << (shift - 1)) - 1 + (from >> shift & 1)) >> shift;
+	y = y < largest ? y : largest;
+	return (uint8_t)((bits >> 24 & 0x80) | (size > 0x7f800000 ? nan : y));
 }
 
-static inline uint8_t epg_to_e4m3(double x) { return epg_to_fp8(x, 3, 120, 0x7e, 0x7f); }
-static inline uint8_t epg_to_e5m2(double x) { return epg_to_fp8(x, 2, 112, 0x7b, 0x7e); }
+static inline uint8_t epg_e4m3_of_bits(uint32_t bits) { return epg_fp8_of_bits(bits, 3, 120, 0x7e, 0x7f); }
+static inline uint8_t epg_e5m2_of_bits(uint32_t bits) { return epg_fp8_of_bits(bits, 2, 112, 0x7b, 0x7e); }
+static inline uint8_t epg_to_e4m3(double x) { return epg_e4m3_of_bits(epg_odd_float(x)); }
+static inline uint8_t epg_to_e5m2(double x) { return epg_e5m2_of_bits(epg_odd_float(x)); }
 
 /* To an integer from low to high. */
 static inline int32_t epg_to_integer(double x, double low, double high)

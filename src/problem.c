@@ -271,7 +271,7 @@ epg_status epg_view_from_matrix(const char *name, const epg_matrix *x, int64_t r
 
 static epg_status check_aux_type(const epg_matmul_desc *desc, epg_matrix *aux)
 {
-	int32_t needed = epg_epilog_act(desc->epilog) == EPG_ACT_RELU ? EPG_BIT : desc->d.type;
+	int32_t needed = epg_epilog_act(desc->epilog) == EPG_ACT_RELU ? EPG_BIT : epg_aux_type(desc->c.type, desc->d.type);
 	if (aux->type == EPG_NONE)
 		aux->type = needed;
 	if (aux->type == needed)
@@ -306,10 +306,11 @@ static epg_status make_views(const epg_matmul_desc *desc, epg_problem *p)
 
 static epg_status make_span(const char *name, const epg_vector *x, const epg_problem *p, int64_t length, bool output, epg_span *span)
 {
-	int32_t type = x->type == EPG_NONE ? p->d.type : x->type;
+	int32_t type = x->type == EPG_NONE ? epg_vector_type(p->c.type, p->d.type) : x->type;
 	if (!epg_vector_type_allowed(type, p->a.type, p->d.type))
-		return epg_fail(EPG_UNSUPPORTED, "%s.type is %s, but must be D's type, %s%s", name, epg_type_name(type), epg_type_name(p->d.type),
-			p->a.type == p->d.type ? ", or f32 where D has 16 bits" : ", or A's");
+		return epg_fail(EPG_UNSUPPORTED, "%s.type is %s, but must be %s%s%s", name, epg_type_name(type),
+			epg_type_nbits(p->d.type) > 8 ? "D's type, " : "bf16, f16 or f32 where D is ", epg_type_name(p->d.type),
+			epg_type_nbits(p->d.type) == 8 ? "" : p->a.type == p->d.type || p->d.type != EPG_F32 ? ", or f32 where D has 16 bits or is s32" : ", or A's of 16 bits, or any of 16 bits where A has 8");
 	if (x->length != 0 && x->length != length)
 		return epg_fail(EPG_INVALID, "%s.length is %lld, but must be %lld (axis %s of a %lld×%lld D), or 0", name, (long long)x->length, (long long)length,
 			p->axis == EPG_PER_ROW ? "row" : "column", (long long)p->m, (long long)p->n);

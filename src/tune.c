@@ -57,7 +57,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-/* Values in [-1, 1) for floating types, random bits for masks, zeros for others: FILL_NBYTES of them, over and over: 16 times a prime, so that
+/* Values in [-1, 1) for floating types, in [-128, 128) for integers, random bits for masks: FILL_NBYTES of them, over and over: 16 times a prime, so that
  * columns a power of two apart are not the same and one taken for another shows. */
 enum { FILL_NBYTES = 16 * 65521 };
 
@@ -65,10 +65,10 @@ static void fill(int32_t type, void *data, int64_t nbytes, uint64_t *seed)
 {
 	int64_t own = nbytes < FILL_NBYTES ? nbytes : FILL_NBYTES;
 	int32_t part = type == EPG_C64 ? EPG_F32 : type == EPG_C128 ? EPG_F64 : type;
-	bool real = part == EPG_F64 || part == EPG_F32 || part == EPG_F16 || part == EPG_BF16;
+	bool integer = part == EPG_S8 || part == EPG_S32, real = nbytes > 0 && part != EPG_BIT;
 	memset(data, 0, (size_t)nbytes);
 	for (int64_t i = 0; real && i < own / epg_type_nbytes(part, 1); i++)
-		epg_store_real(part, data, i, (double)(int32_t)next_random(seed) / 2147483648.0);
+		epg_store_real(part, data, i, (double)(int32_t)next_random(seed) / (integer ? 16777216.0 : 2147483648.0));
 	for (int64_t i = 0; type == EPG_BIT && i < own; i++)
 		((unsigned char *)data)[i] = (unsigned char)next_random(seed);
 	for (int64_t at = own; at < nbytes; at += own)
@@ -248,7 +248,8 @@ static epg_status reset_outputs(tuner *t)
 /* How far outputs may be apart, in terms of the largest value: rounding of D's type, and of sums. */
 static double allowed(int32_t type)
 {
-	return type == EPG_F64 || type == EPG_C128 ? 1e-9 : type == EPG_F16 || type == EPG_BF16 ? 3e-2 : type == EPG_BIT ? 1e-3 : 2e-3;
+	int32_t nbits = epg_type_nbits(type);
+	return type == EPG_F64 || type == EPG_C128 ? 1e-9 : nbits == 16 ? 3e-2 : nbits == 8 ? 0.3 : type == EPG_BIT ? 1e-3 : 2e-3;
 }
 
 /* The share of mask bits that differ: z near 0 may fall on either side. Two bits are always few. */

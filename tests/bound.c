@@ -57,6 +57,10 @@ static double tiny(int32_t type)
 {
 	if (type == EPG_F16)
 		return ldexp(1, -24); /* one denormal step: f16 is converted, never flushed */
+	if (type == EPG_E4M3 || type == EPG_E5M2)
+		return type == EPG_E4M3 ? ldexp(1, -9) : ldexp(1, -16);
+	if (type == EPG_S8 || type == EPG_S32)
+		return 0.5;
 	return type == EPG_F64 || type == EPG_C128 ? DBL_MIN : FLT_MIN;
 }
 

@@ -33,6 +33,10 @@ int oracle_type_is_complex(int32_t type) { return type == EPG_C64 || type == EPG
 
 double oracle_roundoff(int32_t type)
 {
+	if (type == EPG_E4M3 || type == EPG_E5M2)
+		return type == EPG_E4M3 ? ldexp(1, -4) : ldexp(1, -3);
+	if (type == EPG_S8 || type == EPG_S32)
+		return 0;
 	if (type == EPG_F16)
 		return ldexp(1, -11);
 	if (type == EPG_BF16)
@@ -96,30 +100,44 @@ typedef struct {
 
 static const byte_format e4m3_format = { 3, 7, 0x7f, -1 }, e5m2_format = { 2, 15, 0x7d, 0x7c };
 
-static oracle_real decode_byte(byte_format f, unsigned bits)
+static double decode_size(const byte_format *f, int size)
 {
-	int size = (int)(bits & 0x7f), exponent = size >> f.fraction, unit = 1 << f.fraction;
-	oracle_real x = ldexpl(exponent ? unit + size % unit : size, (exponent ? exponent : 1) - f.bias - f.fraction);
-	if (size >= f.nans)
-		x = (oracle_real)NAN;
-	else if (size == f.infinity)
-		x = (oracle_real)INFINITY;
+	int exponent = size >> f->fraction, unit = 1 << f->fraction;
+	if (size >= f->nans)
+		return NAN;
+	if (size == f->infinity)
+		return INFINITY;
+	return ldexp(exponent ? unit + size % unit : size, (exponent ? exponent : 1) - f->bias - f->fraction);
+}
+
+/* The list, made once. */
+static const double *numbers_of(const byte_format *f)
+{
+	static double lists[2][128];
+	double *list = lists[f == &e5m2_format];
+	for (int i = 0; i < 128 && list[1] == 0; i++)
+		list[127 - i] = decode_size(f, 127 - i);
+	return list;
+}
+
+static oracle_real decode_byte(const byte_format *f, unsigned bits)
+{
+	double x = numbers_of(f)[bits & 0x7f];
 	return bits & 0x80 ? -x : x;
 }
 
 /* The nearest in the list: beyond the middle between it and the one before; at a middle the one whose pattern is even. */
-static unsigned encode_byte(byte_format f, oracle_real x)
+static unsigned encode_byte(const byte_format *f, oracle_real x)
 {
-	int last = f.infinity > 0 ? f.infinity - 1 : f.nans - 1, best = 0;
+	const double *list = numbers_of(f);
+	oracle_real size = fabsl(x);
+	int last = f->infinity > 0 ? f->infinity - 1 : f->nans - 1, i = 0;
 	unsigned sign = signbit(x) ? 0x80 : 0;
 	if (isnan(x))
 		return sign | 0x7f;
-	for (int i = 1; i <= last; i++) {
-		oracle_real middle = (decode_byte(f, (unsigned)i - 1) + decode_byte(f, (unsigned)i)) / 2;
-		if (fabsl(x) > middle || (fabsl(x) == middle && i % 2 == 0))
-			best = i;
-	}
-	return sign | (unsigned)best;
+	while (i < last && (size > (list[i] + list[i + 1]) / 2 || (size == (list[i] + list[i + 1]) / 2 && i % 2 == 1)))
+		i++;
+	return sign | (unsigned)i;
 }
 
 static oracle_real nearest_integer(oracle_real x, oracle_real low, oracle_real high)
@@ -138,8 +156,8 @@ oracle_num oracle_load(int32_t type, const void *base, int64_t index)
 	case EPG_F16: return (oracle_num){ decode(&f16_format, h[index]), 0 };
 	case EPG_BF16: return (oracle_num){ decode(&bf16_format, h[index]), 0 };
 	case EPG_F64: return (oracle_num){ d[index], 0 };
-	case EPG_E4M3: return (oracle_num){ decode_byte(e4m3_format, byte[index]), 0 };
-	case EPG_E5M2: return (oracle_num){ decode_byte(e5m2_format, byte[index]), 0 };
+	case EPG_E4M3: return (oracle_num){ decode_byte(&e4m3_format, byte[index]), 0 };
+	case EPG_E5M2: return (oracle_num){ decode_byte(&e5m2_format, byte[index]), 0 };
 	case EPG_S8: return (oracle_num){ ((const signed char *)base)[index], 0 };
 	case EPG_S32: return (oracle_num){ ((const int32_t *)base)[index], 0 };
 	case EPG_C64: return (oracle_num){ f[2 * index], f[2 * index + 1] };
@@ -165,8 +183,8 @@ void oracle_store(int32_t type, void *base, int64_t index, oracle_num value)
 	case EPG_F16: h[index] = (uint16_t)encode(f16_format, value.re); break;
 	case EPG_BF16: h[index] = (uint16_t)encode(bf16_format, value.re); break;
 	case EPG_F64: d[index] = (double)value.re; break;
-	case EPG_E4M3: ((unsigned char *)base)[index] = (unsigned char)encode_byte(e4m3_format, value.re); break;
-	case EPG_E5M2: ((unsigned char *)base)[index] = (unsigned char)encode_byte(e5m2_format, value.re); break;
+	case EPG_E4M3: ((unsigned char *)base)[index] = (unsigned char)encode_byte(&e4m3_format, value.re); break;
+	case EPG_E5M2: ((unsigned char *)base)[index] = (unsigned char)encode_byte(&e5m2_format, value.re); break;
 	case EPG_S8: ((signed char *)base)[index] = (signed char)nearest_integer(value.re, INT8_MIN, INT8_MAX); break;
 	case EPG_S32: ((int32_t *)base)[index] = (int32_t)nearest_integer(value.re, INT32_MIN, INT32_MAX); break;
 	case EPG_C64: f[2 * index] = (float)value.re, f[2 * index + 1] = (float)value.im; break;
@@ -197,7 +215,7 @@ int oracle_has_bgrad(const epg_matmul_desc *desc)
 
 int oracle_is_defined(const epg_matmul_desc *desc)
 {
-	if (!oracle_type_is_complex(desc->d.type))
+	if (!oracle_type_is_complex(desc->d.type) && desc->d.type != EPG_S32)
 		return 1;
 	return desc->epilog == EPG_EPILOG_DEFAULT || desc->epilog == EPG_EPILOG_BIAS;
 }
@@ -245,6 +263,17 @@ static void matrix_layout(const epg_matrix *x, int operand, int64_t rows, int64_
 	finish_layout(operand, o, x->ld, x->batch_stride);
 }
 
+/* What an aux, a bias or its gradient is where nothing is said: of 16 bits beside 8. */
+static int32_t default_type(const epg_matmul_desc *desc, int is_vector)
+{
+	int32_t d = desc->d.type, c = desc->c.type;
+	if (oracle_type_nbits(d) != 8)
+		return d;
+	if (d == EPG_S8 && is_vector)
+		return EPG_F32;
+	return c == EPG_F16 ? EPG_F16 : EPG_BF16;
+}
+
 static void vector_layout(const epg_vector *x, int operand, int32_t d_type, int64_t length, int64_t batch, oracle_layout *o)
 {
 	o->type = x->type == EPG_NONE ? d_type : x->type;
@@ -269,7 +298,7 @@ void oracle_get_layout(const epg_matmul_desc *desc, int operand, oracle_layout *
 	epg_matrix aux = desc->aux;
 	memset(o, 0, sizeof *o);
 	if (aux.type == EPG_NONE)
-		aux.type = oracle_act(desc) == EPG_ACT_RELU ? EPG_BIT : desc->d.type;
+		aux.type = oracle_act(desc) == EPG_ACT_RELU ? EPG_BIT : default_type(desc, 0);
 	switch (operand) {
 	case EPG_OPERAND_A: matrix_layout(&desc->a, operand, m, k, batch, o); break;
 	case EPG_OPERAND_B: matrix_layout(&desc->b, operand, k, n, batch, o); break;
@@ -281,11 +310,11 @@ void oracle_get_layout(const epg_matmul_desc *desc, int operand, oracle_layout *
 		break;
 	case EPG_OPERAND_BIAS:
 		if (oracle_has_bias(desc))
-			vector_layout(&desc->bias, operand, desc->d.type, desc->axis == EPG_PER_ROW ? m : n, batch, o);
+			vector_layout(&desc->bias, operand, default_type(desc, 1), desc->axis == EPG_PER_ROW ? m : n, batch, o);
 		break;
 	case EPG_OPERAND_BGRAD:
 		if (oracle_has_bgrad(desc))
-			vector_layout(&desc->bgrad, operand, desc->d.type, bgrad_length(desc), batch, o);
+			vector_layout(&desc->bgrad, operand, default_type(desc, 1), bgrad_length(desc), batch, o);
 		break;
 	}
 }
@@ -466,7 +495,10 @@ static void add_product(const epg_matmul_desc *desc, const unpacked *a, const un
 	for (int64_t j = 0; j < desc->n; j++)
 		for (int64_t i = 0; i < desc->m; i++) {
 			double size = (double)dot(a->part[2] + i * a->k, b->part[2] + j * b->k, a->k, 0);
-			add_term(r, (item * desc->n + j) * desc->m + i, desc->alpha, product(a, b, i, j, wide), size);
+			oracle_num sum = product(a, b, i, j, wide);
+			if (desc->a.type == EPG_S8) /* sums of integers wrap */
+				sum.re = (int32_t)(uint32_t)(int64_t)sum.re;
+			add_term(r, (item * desc->n + j) * desc->m + i, desc->alpha, sum, size);
 		}
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conversions to and from e4m3, e5m2, s8 and s32 on any backend, against the oracle's lists of their numbers: every pattern to every
+ * Types of 8 bits: conversions to and from e4m3, e5m2, s8 and s32 on any backend, against the oracle's lists of their numbers: every pattern to every
  * type and back; between all neighbours the middle and both sides of it, from f64, f32 and, all 65536 patterns of them, f16 and bf16; what
- * saturates; scale and amax. */
+ * saturates; scale and amax. Products of s8, exact or wrapped. (The epilogs of all these types are test_epilogs's.) */
 #include "support.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static int converted(int32_t from_type, const void *from, int32_t to_type, void 
 	return converted_scaled(from_type, from, to_type, to, count, NULL, NULL);
 }
 
-/* Wrong ones among 'count' conversions of from to got; zeros may differ in sign where an integer stands between. */
+/* Wrong ones among 'count' conversions of from to got. */
 static int count_wrong(int32_t from_type, const void *from, int32_t to_type, const void *got, int count)
 {
 	int wrong = 0;
@@ -109,18 +109,26 @@ static int sorted_numbers(int32_t type, double *list)
 	return count + 1;
 }
 
-static void check_ties(int32_t type)
+/* Between neighbours: the middle, and a little to both sides of it. Returns how many. */
+static int ties_of(int32_t type, double part, double *at)
 {
-	static double list[BYTES + 1], at[4 * BYTES];
-	static float narrow[4 * BYTES];
-	static unsigned char got[4 * BYTES], from_f32[4 * BYTES];
+	static double list[BYTES + 1];
 	int count = sorted_numbers(type, list), points = 0;
 	for (int i = 0; i + 1 < count; i++) {
-		double middle = list[i] + (list[i + 1] - list[i]) / 2, step = (list[i + 1] - list[i]) * 1e-12;
+		double middle = list[i] + (list[i + 1] - list[i]) / 2, step = (list[i + 1] - list[i]) * part;
 		at[points++] = middle;
 		at[points++] = middle - step;
 		at[points++] = middle + step;
 	}
+	return points;
+}
+
+static void check_ties(int32_t type)
+{
+	static double at[4 * BYTES];
+	static float narrow[4 * BYTES];
+	static unsigned char got[4 * BYTES], from_f32[4 * BYTES];
+	int points = ties_of(type, 1e-12, at);
 	for (int i = 0; i < points; i++)
 		narrow[i] = (float)at[i];
 	ok(converted(EPG_F64, at, type, got, points) && count_wrong(EPG_F64, at, type, got, points) == 0, "%s: %d f64 between neighbours", epg_type_name(type), points);
@@ -159,6 +167,92 @@ static void check_scale(void)
 	ok(amax == 500, "amax is of what was not saturated yet: %g", (double)amax);
 }
 
+/* ---- Products ---- */
+
+/* Every way of the planner; on a device that has none, nothing. */
+static int pins_of(problem *p, char pins[MAX_PINS][PIN_NBYTES])
+{
+	epg_plan *plan = NULL;
+	if (context_is_device(context) && epg_plan_create(context, &p->desc, NULL, &plan) == EPG_UNSUPPORTED)
+		return 0;
+	epg_plan_destroy(plan);
+	return problem_pins(context, p, pins);
+}
+
+/* A column of all patterns times 1 is what they are in f32, NaN too: as a product widens them. */
+static void check_widened(int32_t type)
+{
+	epg_matmul_desc desc = make_desc(type, BYTES, 1, 1, EPG_COL, EPG_EPILOG_DEFAULT);
+	problem p;
+	char pins[MAX_PINS][PIN_NBYTES];
+	desc.c.type = desc.d.type = EPG_F32;
+	if (!ok(problem_open(&p, &desc, NULL), "memory"))
+		return;
+	for (int i = 0; i < BYTES; i++)
+		((unsigned char *)problem_before(&p, EPG_OPERAND_A))[i] = (unsigned char)i;
+	oracle_store(type, problem_before(&p, EPG_OPERAND_B), 0, (oracle_num){ 1, 0 });
+	int count = pins_of(&p, pins);
+	for (int pin = 0; pin < count; pin++) {
+		int good = problem_execute(context, &p, pins[pin]) == EPG_SUCCESS, wrong = 0;
+		for (int i = 0; i < BYTES; i++) {
+			double want = (double)oracle_load(type, problem_before(&p, EPG_OPERAND_A), i).re, got = ((const float *)problem_after(&p, EPG_OPERAND_D))[i];
+			wrong += isnan(want) ? !isnan(got) : got != want;
+		}
+		ok(good && wrong == 0, "%s: %d patterns of %s are wrong in a product", pins[pin], wrong, epg_type_name(type));
+	}
+	problem_close(&p);
+}
+
+/* k = 0 with a C of f32: D is C, rounded once. */
+static void check_narrowed(int32_t type)
+{
+	static double at[4 * BYTES];
+	int points = ties_of(type, 1e-5, at);
+	at[points++] = INFINITY, at[points++] = -INFINITY, at[points++] = NAN, at[points++] = 1e30, at[points++] = -1e-30;
+	epg_matmul_desc desc = make_desc(type, points, 1, 0, EPG_COL, EPG_EPILOG_DEFAULT);
+	problem p;
+	char pins[MAX_PINS][PIN_NBYTES];
+	desc.c.type = EPG_F32;
+	desc.beta[0] = 1;
+	if (!ok(problem_open(&p, &desc, NULL), "memory"))
+		return;
+	float *c = problem_before(&p, EPG_OPERAND_C);
+	for (int i = 0; i < points; i++)
+		c[i] = (float)at[i];
+	int count = pins_of(&p, pins);
+	for (int pin = 0; pin < count; pin++) {
+		int good = problem_execute(context, &p, pins[pin]) == EPG_SUCCESS, wrong = 0;
+		for (int i = 0; i < points; i++) { /* a zero may have either sign */
+			oracle_real want = oracle_round(type, (oracle_num){ c[i], 0 }).re, got = oracle_load(type, problem_after(&p, EPG_OPERAND_D), i).re;
+			wrong += isnan(want) ? !isnan(got) : got != want;
+		}
+		ok(good && wrong == 0, "%s: %d of %d floats are rounded wrongly to a D of %s", pins[pin], wrong, points, epg_type_name(type));
+	}
+	problem_close(&p);
+}
+
+/* All of A and B the same, so every D is k times the product, and wraps as s32 does. */
+static void check_integer_products(int a, int b, int64_t k)
+{
+	epg_matmul_desc desc = make_desc(EPG_S8, 3, 2, k, EPG_COL, EPG_EPILOG_DEFAULT);
+	problem p;
+	char pins[MAX_PINS][PIN_NBYTES];
+	desc.c.type = desc.d.type = EPG_S32;
+	if (!ok(problem_open(&p, &desc, NULL), "memory"))
+		return;
+	memset(problem_before(&p, EPG_OPERAND_A), a, (size_t)(3 * k));
+	memset(problem_before(&p, EPG_OPERAND_B), b, (size_t)(2 * k));
+	int32_t want = (int32_t)(uint32_t)((int64_t)a * b * k);
+	int count = pins_of(&p, pins);
+	for (int pin = 0; pin < count; pin++) {
+		int wrong = problem_execute(context, &p, pins[pin]) != EPG_SUCCESS;
+		for (int i = 0; i < 6 && !wrong; i++)
+			wrong = ((const int32_t *)problem_after(&p, EPG_OPERAND_D))[i] != want;
+		ok(!wrong, "%s: %lld products of %d and %d are %d", pins[pin], (long long)k, a, b, want);
+	}
+	problem_close(&p);
+}
+
 int main(void)
 {
 	const char *why = "";
@@ -170,6 +264,8 @@ int main(void)
 		check_wide_patterns(EPG_F16, bytes[i]);
 		check_wide_patterns(EPG_BF16, bytes[i]);
 		check_ties(bytes[i]);
+		check_widened(bytes[i]);
+		check_narrowed(bytes[i]);
 	}
 	check_ends(EPG_E4M3, -448, 448);
 	check_ends(EPG_E5M2, -57344, 57344);
@@ -177,6 +273,10 @@ int main(void)
 	check_ends(EPG_S32, INT32_MIN, INT32_MAX);
 	check_s32();
 	check_scale();
+	check_integer_products(-128, -128, 131071);
+	check_integer_products(-128, -128, 200000);
+	check_integer_products(127, -128, 4099);
+	check_integer_products(127, 127, 1025);
 	epg_context_destroy(context);
 	return done_testing();
 }

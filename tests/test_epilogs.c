@@ -26,32 +26,43 @@ static const int64_t shapes[][3] = { /* m, n, k */
 /* Large enough that passes and sums run in parallel; one draw of 50. */
 static const int64_t large_shapes[][3] = { { 300, 230, 3 }, { 13523, 5, 2 }, { 5, 13523, 2 }, { 541, 130, 1 }, { 130, 541, 0 }, { 1, 70001, 1 }, { 70001, 1, 1 } };
 
-/* Types of A and B, of C, of D; of 'narrow' ones fewer problems do. */
+/* Types of A, B, C and D; one problem of so many is enough. */
 typedef struct {
 	const char *name;
-	int32_t ab, c, d, compute;
-	int narrow;
+	int32_t a, b, c, d, compute;
+	int every;
 } kind;
 
 /* All of the support table's. */
 static const kind kinds[] = {
-	{ "f32", EPG_F32, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 0 }, { "f64", EPG_F64, EPG_F64, EPG_F64, EPG_COMPUTE_DEFAULT, 0 },
-	{ "c64", EPG_C64, EPG_C64, EPG_C64, EPG_COMPUTE_DEFAULT, 0 }, { "c128", EPG_C128, EPG_C128, EPG_C128, EPG_COMPUTE_DEFAULT, 0 },
-	{ "f16", EPG_F16, EPG_F16, EPG_F16, EPG_COMPUTE_DEFAULT, 1 }, { "bf16", EPG_BF16, EPG_BF16, EPG_BF16, EPG_COMPUTE_DEFAULT, 1 },
-	{ "tf32", EPG_F32, EPG_F32, EPG_F32, EPG_COMPUTE_TF32, 1 }, { "f16 to f32", EPG_F16, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 1 },
-	{ "bf16 to f32", EPG_BF16, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 1 }, { "bf16 with C of f32", EPG_BF16, EPG_F32, EPG_BF16, EPG_COMPUTE_DEFAULT, 1 },
-	{ "f16 with C of f32", EPG_F16, EPG_F32, EPG_F16, EPG_COMPUTE_DEFAULT, 1 }, { "f16 to f32 with C of f16", EPG_F16, EPG_F16, EPG_F32, EPG_COMPUTE_DEFAULT, 1 },
-	{ "bf16 to f32 with C of bf16", EPG_BF16, EPG_BF16, EPG_F32, EPG_COMPUTE_DEFAULT, 1 },
+	{ "f32", EPG_F32, EPG_F32, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 1 }, { "f64", EPG_F64, EPG_F64, EPG_F64, EPG_F64, EPG_COMPUTE_DEFAULT, 1 },
+	{ "c64", EPG_C64, EPG_C64, EPG_C64, EPG_C64, EPG_COMPUTE_DEFAULT, 1 }, { "c128", EPG_C128, EPG_C128, EPG_C128, EPG_C128, EPG_COMPUTE_DEFAULT, 1 },
+	{ "f16", EPG_F16, EPG_F16, EPG_F16, EPG_F16, EPG_COMPUTE_DEFAULT, 4 }, { "bf16", EPG_BF16, EPG_BF16, EPG_BF16, EPG_BF16, EPG_COMPUTE_DEFAULT, 4 },
+	{ "tf32", EPG_F32, EPG_F32, EPG_F32, EPG_F32, EPG_COMPUTE_TF32, 4 }, { "f16 to f32", EPG_F16, EPG_F16, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 4 },
+	{ "bf16 to f32", EPG_BF16, EPG_BF16, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 4 }, { "bf16 with C of f32", EPG_BF16, EPG_BF16, EPG_F32, EPG_BF16, EPG_COMPUTE_DEFAULT, 4 },
+	{ "f16 with C of f32", EPG_F16, EPG_F16, EPG_F32, EPG_F16, EPG_COMPUTE_DEFAULT, 4 }, { "f16 to f32 with C of f16", EPG_F16, EPG_F16, EPG_F16, EPG_F32, EPG_COMPUTE_DEFAULT, 4 },
+	{ "bf16 to f32 with C of bf16", EPG_BF16, EPG_BF16, EPG_BF16, EPG_F32, EPG_COMPUTE_DEFAULT, 4 },
+	{ "e4m3", EPG_E4M3, EPG_E4M3, EPG_E4M3, EPG_E4M3, EPG_COMPUTE_DEFAULT, 8 }, { "e5m2", EPG_E5M2, EPG_E5M2, EPG_E5M2, EPG_E5M2, EPG_COMPUTE_DEFAULT, 8 },
+	{ "e4m3 with C of bf16", EPG_E4M3, EPG_E4M3, EPG_BF16, EPG_E4M3, EPG_COMPUTE_DEFAULT, 8 }, { "e4m3·e5m2 to e5m2 with C of f16", EPG_E4M3, EPG_E5M2, EPG_F16, EPG_E5M2, EPG_COMPUTE_DEFAULT, 8 },
+	{ "e5m2·e4m3 to bf16", EPG_E5M2, EPG_E4M3, EPG_BF16, EPG_BF16, EPG_COMPUTE_DEFAULT, 8 }, { "e4m3 to f16", EPG_E4M3, EPG_E4M3, EPG_F16, EPG_F16, EPG_COMPUTE_DEFAULT, 8 },
+	{ "e4m3 to bf16 with C of f32", EPG_E4M3, EPG_E4M3, EPG_F32, EPG_BF16, EPG_COMPUTE_DEFAULT, 8 }, { "e4m3 to f32", EPG_E4M3, EPG_E4M3, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 8 },
+	{ "s8 to s32", EPG_S8, EPG_S8, EPG_S32, EPG_S32, EPG_COMPUTE_DEFAULT, 8 }, { "s8", EPG_S8, EPG_S8, EPG_S8, EPG_S8, EPG_COMPUTE_DEFAULT, 8 },
+	{ "s8 with C of f32", EPG_S8, EPG_S8, EPG_F32, EPG_S8, EPG_COMPUTE_DEFAULT, 8 }, { "s8 to f32", EPG_S8, EPG_S8, EPG_F32, EPG_F32, EPG_COMPUTE_DEFAULT, 8 },
+	{ "s8 to f16", EPG_S8, EPG_S8, EPG_F16, EPG_F16, EPG_COMPUTE_DEFAULT, 8 }, { "s8 to bf16 with C of f32", EPG_S8, EPG_S8, EPG_F32, EPG_BF16, EPG_COMPUTE_DEFAULT, 8 },
 };
 
 static epg_matmul_desc make_kind(const kind *t, int64_t m, int64_t n, int64_t k, int32_t epilog)
 {
-	epg_matmul_desc desc = make_desc(t->ab, m, n, k, EPG_COL, epilog);
+	epg_matmul_desc desc = make_desc(t->a, m, n, k, EPG_COL, epilog);
+	desc.b.type = t->b;
 	desc.c.type = t->c;
 	desc.d.type = t->d;
 	desc.compute = t->compute;
 	return desc;
 }
+
+/* Products of 8 bits are the CPU's alone. */
+static int may_refuse(const kind *t) { return oracle_type_nbits(t->a) == 8 && context_is_device(contexts[0]); }
 
 static int is_complex(int32_t type) { return oracle_type_is_complex(type); }
 
@@ -71,7 +82,7 @@ static int all_ops_and_orders(const kind *t, int32_t epilog)
 	int good = 1;
 	for (int ops = 0; ops < 16; ops++)
 		for (int bits = 0; bits < 32; bits++) {
-			if (t->narrow && (bits + ops) % 4)
+			if ((bits + ops) % t->every)
 				continue;
 			epg_matmul_desc desc = make_kind(t, 3, 2, 4, epilog);
 			set_orders(&desc, bits);
@@ -79,7 +90,7 @@ static int all_ops_and_orders(const kind *t, int32_t epilog)
 			desc.b.op = ops >> 2;
 			desc.axis = (ops ^ bits ^ bits >> 3) & 1;
 			desc.beta[0] = bits & 4 ? 1 : (bits & 1) * -0.5;
-			check_options options = { .seed = (uint64_t)(ops * 32 + bits), .all_pins = bits % 8 == ops % 8 };
+			check_options options = { .seed = (uint64_t)(ops * 32 + bits), .all_pins = bits % 8 == ops % 8, .may_refuse = may_refuse(t) };
 			good &= check_problem(contexts[0], &desc, &options);
 			problems++;
 		}
@@ -189,7 +200,7 @@ static void adopt_place(epg_matmul_desc *desc, int in_place)
 static int draw_and_check(uint64_t *state, const kind *t, int32_t epilog, int large)
 {
 	epg_matmul_desc desc = draw_desc(state, t, epilog, large);
-	check_options options = { .seed = next_random(state) % 100000 };
+	check_options options = { .seed = next_random(state) % 100000, .may_refuse = may_refuse(t) };
 	options.data = random_below(state, 3) == 0 ? DATA_REALS : DATA_INTEGERS;
 	options.in_place = random_below(state, 3);
 	options.offset = random_below(state, 3);
@@ -207,7 +218,7 @@ static int draw_and_check(uint64_t *state, const kind *t, int32_t epilog, int la
 static void sweep(const kind *t, int32_t epilog, uint64_t seed)
 {
 	uint64_t state = seed * 1000 + (uint64_t)((t - kinds) * 10000 + epilog);
-	int wrong = 0, count = t->narrow ? draws / 3 : draws;
+	int wrong = 0, count = draws / t->every;
 	problems = 0;
 	wrong += !all_ops_and_orders(t, epilog);
 	for (int i = 0; i < count; i++)

@@ -4,6 +4,7 @@
  * a problem line would do; or which types go with which epilogs. Only the public interface is used. */
 #include <epigemm.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,25 +165,43 @@ static int count_forms(epg_context *context, const epg_matmul_desc *types, int *
 	return planned;
 }
 
-static void print_vectors(epg_context *context, const epg_matmul_desc *types)
+/* What the table says of a set of types but for A and B, which other sets may share. */
+typedef struct {
+	int32_t a, b;
+	char text[512];
+} support_row;
+
+enum { MAX_ROWS = 512 };
+
+static void add_text(support_row *row, const char *format, ...)
 {
-	char text[64] = "";
+	va_list list;
+	size_t at = strlen(row->text);
+	va_start(list, format);
+	vsnprintf(row->text + at, sizeof row->text - at, format, list);
+	va_end(list);
+}
+
+static void add_vectors(epg_context *context, const epg_matmul_desc *types, support_row *row)
+{
+	const char *between = "";
 	for (int32_t t = 1; t <= NTYPES; t++) {
 		epg_matmul_desc desc = *types;
 		desc.epilog = EPG_EPILOG_BIAS;
 		desc.bias.type = t;
-		if (plans(context, &desc))
-			snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? ", " : "", epg_type_name(t));
+		if (!plans(context, &desc))
+			continue;
+		add_text(row, "%s%s", between, epg_type_name(t));
+		between = ", ";
 	}
-	printf("| %-9s ", text);
 }
 
-/* One line for a set of types, if there is an epilog for it. */
-static int print_support(epg_context *context, epg_matmul_desc *desc)
+/* Fills the row of a set of types, if there is an epilog for it. */
+static int find_support(epg_context *context, epg_matmul_desc *desc, support_row *row)
 {
 	static const char *const computes[NCOMPUTES] = {"default", "f64", "f32", "tf32", "f16", "s32"};
 	int whole = 0, partly = 0, count;
-	char names[1024] = "";
+	char names[384] = "";
 	desc->epilog = EPG_EPILOG_DEFAULT;
 	if (!plans(context, desc))
 		return 0;
@@ -194,35 +213,77 @@ static int print_support(epg_context *context, epg_matmul_desc *desc)
 		if (planned > 0)
 			snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s%s", *names ? ", " : "", epg_epilog_name(epilogs[e]), planned < count ? " (partly)" : "");
 	}
-	printf("| %-4s | %-4s | %-4s | %-4s | %-4s ", epg_type_name(desc->a.type), epg_type_name(desc->b.type), epg_type_name(desc->c.type), epg_type_name(desc->d.type), computes[desc->compute]);
 	desc->epilog = EPG_EPILOG_DEFAULT;
-	print_vectors(context, desc);
-	printf("| %s |\n", whole == NSIXTEEN && !partly ? "all sixteen" : names);
+	*row = (support_row){.a = desc->a.type, .b = desc->b.type};
+	add_text(row, "| %-4s | %-4s | %-4s | ", epg_type_name(desc->c.type), epg_type_name(desc->d.type), computes[desc->compute]);
+	add_vectors(context, desc, row);
+	add_text(row, " | %s |", whole == NSIXTEEN && !partly ? "all sixteen" : names);
 	return 1;
+}
+
+static int same_line(const support_row *x, const support_row *y) { return epg_type_nbits(x->a) == epg_type_nbits(y->a) && strcmp(x->text, y->text) == 0; }
+
+/* "x, y" for the types of A, or of B, that share a line. */
+static void print_types(const support_row *rows, int count, const support_row *line, int of_b)
+{
+	const char *between = "| ";
+	for (int32_t t = 1; t <= NTYPES; t++)
+		for (int i = 0; i < count; i++)
+			if ((of_b ? rows[i].b : rows[i].a) == t && same_line(&rows[i], line)) {
+				printf("%s%s", between, epg_type_name(t));
+				between = ", ";
+				break;
+			}
+	printf(" ");
+}
+
+/* Sets with one text and as many bits are one line, of A's types and B's: they go together in every combination, or the line would say too much. */
+static int print_support(const support_row *rows, int count)
+{
+	for (int i = 0; i < count; i++) {
+		int same = 0, first = 1, as = 0, bs = 0;
+		for (int j = 0; j < count; j++) {
+			if (!same_line(&rows[j], &rows[i]))
+				continue;
+			first = first && j >= i;
+			same++;
+			as += rows[j].b == rows[i].b;
+			bs += rows[j].a == rows[i].a;
+		}
+		if (same != as * bs)
+			return fprintf(stderr, "epigemm-info: types of A and B that do not go together in every combination\n"), 1;
+		if (!first)
+			continue;
+		print_types(rows, count, &rows[i], 0);
+		print_types(rows, count, &rows[i], 1);
+		printf("%s\n", rows[i].text);
+	}
+	return 0;
 }
 
 static int support(const char *backend)
 {
+	static support_row rows[MAX_ROWS];
 	epg_context_options options;
 	epg_context *context = NULL;
 	epg_matmul_desc desc;
-	int rows = 0;
+	int count = 0;
 	if (epg_context_options_init(&options, sizeof options) == EPG_SUCCESS)
 		options.backend = backend;
 	if (epg_context_create(&options, &context))
 		return fail("no support table");
 	printf("| A | B | C | D | compute | bias | epilogs |\n|---|---|---|---|---|---|---|\n");
 	for (int types = 0; types < NTYPES * NTYPES * NTYPES * NTYPES; types++)
-		for (int32_t compute = EPG_COMPUTE_DEFAULT + 1; compute < NCOMPUTES; compute++) {
+		for (int32_t compute = EPG_COMPUTE_DEFAULT + 1; compute < NCOMPUTES && count < MAX_ROWS; compute++) {
 			epg_matmul_desc_init(&desc, sizeof desc, 16, 16, 16, types / NTYPES / NTYPES / NTYPES + 1, EPG_COL);
 			desc.b.type = types / NTYPES / NTYPES % NTYPES + 1;
 			desc.c.type = types / NTYPES % NTYPES + 1;
 			desc.d.type = types % NTYPES + 1;
 			desc.compute = compute;
-			rows += print_support(context, &desc);
+			count += find_support(context, &desc, &rows[count]);
 		}
 	epg_context_destroy(context);
-	return rows == 0;
+	return count == 0 || count == MAX_ROWS || print_support(rows, count);
 }
 
 /* One backend, or each that is there. */

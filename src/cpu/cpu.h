@@ -76,10 +76,11 @@ void epg_cpu_split_prepare(cpu_plan *plan);
 epg_status epg_cpu_split_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
 epg_status epg_cpu_reference_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
 
-/* ---- cpu_wide.c: a tile of 16-bit matrices, in f32 ---- */
+/* ---- cpu_wide.c: a tile of matrices of 8 and 16 bits, in f32 ---- */
 
 /* Sides of a tile at most: products are then as fast as those of whole matrices but for some per cent (384 and 512 were measured alike, 256
- * slower). A plan's are wide_side; lines lie wide_ld apart; a thread's memory is three tiles and a vector. */
+ * slower). A plan's are wide_side; lines lie wide_ld apart; a thread's memory is three tiles, a fourth for the sums of integers, and a vector.
+ * So many products of s8 add up to less than 2^24: exactly, in f32. */
 enum { CPU_WIDE = 384 };
 int64_t epg_cpu_wide_count(const cpu_plan *plan);
 
@@ -89,13 +90,15 @@ typedef struct cpu_tile { int64_t item, i0, i1, j0, j1; } cpu_tile;
 /* Element (i,j) of an item; NULL stays NULL. */
 const void *epg_cpu_at(const void *base, const epg_view *view, int64_t item, int64_t i, int64_t j);
 
-/* The product of a tile, alpha·op(A)·op(B), in the first part of memory, columns wide_ld apart. */
+/* The product of a tile, alpha·op(A)·op(B), in the first part of memory, columns wide_ld apart; of s8 also the sums themselves, in s32. */
 void epg_cpu_wide_product(const cpu_plan *plan, const epg_call *call, const cpu_tile *tile, float *memory);
 /* Makes pass and data, which come filled for the whole of D, those of the tile alone: its element (i0,j0) is their first. */
 void epg_cpu_wide_begin(const cpu_plan *plan, const epg_call *call, const cpu_tile *tile, float *memory, cpu_pass *pass, cpu_pass_data *data);
 /* Writes D, and a z that is kept as aux. For sums, memory then holds D as it was rounded. */
 void epg_cpu_wide_end(const cpu_plan *plan, const epg_call *call, const cpu_tile *tile, float *memory);
-/* As cpu_pass_table.sum, of a rectangle of a 16-bit matrix. */
+/* All that is left to do for a D of type S32: alpha·product + beta·C + bias in double. */
+void epg_cpu_wide_integers(const cpu_plan *plan, const epg_call *call, const cpu_tile *tile, bool product, const float *memory);
+/* As cpu_pass_table.sum, of a rectangle of a matrix of 8 or 16 bits. */
 void epg_cpu_wide_sum(const cpu_pass_table *table, int32_t type, const void *x, int64_t ld, int32_t axis, int64_t i0, int64_t i1, int64_t j0, int64_t j1, double *sums);
 
 /* Sums of chunks, added up in order: gradient[i] = (accumulate ? gradient[i] : 0) + Σ_c sums[c·stride + i]. */

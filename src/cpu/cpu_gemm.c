@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The split and the widen lowering. D is cut into tiles, at most one for each thread where the sizes allow; a thread computes its tile's
- * product with a single-threaded GEMM and runs the pass over it while it is the tile's owner. 16-bit matrices go by way of small tiles in
- * f32 (cpu_wide.c). Which tiles there are is
- * decided by the plan, so that the bits of D do not depend on how many threads turn up; with EPG_DETERMINISTIC not on the
+ * product with a single-threaded GEMM and runs the pass over it while it is the tile's owner. Matrices of 8 and 16 bits go by way of small
+ * tiles in f32 (cpu_wide.c). Which tiles there are is decided by the plan, so that the bits of D do not depend on how many threads turn up; with EPG_DETERMINISTIC not on the
  * plan's threads either. Bias gradients are summed in chunks of D (cpu_pass.h), so tiles end at chunk ends. */
 #include "cpu.h"
 
@@ -71,9 +70,9 @@ bool epg_cpu_split_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
 
 bool epg_cpu_widen_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
 {
-	if (epg_type_nbits(p->a.type) == 16)
+	if (epg_type_nbits(p->a.type) <= 16)
 		return true;
-	snprintf(why, EPG_WHY_NBYTES, "A and B do not have 16 bits");
+	snprintf(why, EPG_WHY_NBYTES, "A and B have more than 16 bits");
 	return false;
 }
 
@@ -266,6 +265,10 @@ static void run_tile_wide(const split_job *job, const cpu_tile *t, float *memory
 			pass.epilog &= ~EPG_BGRAD;
 			if (job->product)
 				epg_cpu_wide_product(plan, job->call, &square, memory);
+			if (plan->problem.d.type == EPG_S32) {
+				epg_cpu_wide_integers(plan, job->call, &square, job->product, memory);
+				continue;
+			}
 			epg_cpu_wide_begin(plan, job->call, &square, memory, &pass, &data);
 			if (job->run_pass)
 				plan->context->pass->run(&pass, &data, 0, square.i1 - i, 0, square.j1 - j);

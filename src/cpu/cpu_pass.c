@@ -188,61 +188,150 @@ static void stream_end(void)
 #undef NAME
 #undef MATH
 
-/* ---- Lines of 16-bit elements ---- */
+/* ---- Lines of narrow elements ---- */
 
-static void widen_f16(const uint16_t *restrict from, int64_t length, float *restrict to)
+static void widen_f16(const void *restrict from, int64_t length, float *restrict to)
 {
+	const uint16_t *x = from;
 	int64_t i = 0;
 #if defined(__F16C__)
 	for (; i + 8 <= length; i += 8)
-		_mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
+		_mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
 #endif
 	for (; i < length; i++)
-		to[i] = epg_from_f16(from[i]);
+		to[i] = epg_from_f16(x[i]);
 }
 
-static void narrow_f16(const float *restrict from, int64_t length, uint16_t *restrict to)
+static void narrow_f16(const float *restrict from, int64_t length, void *restrict to)
 {
+	uint16_t *y = to;
 	int64_t i = 0;
 #if defined(__F16C__)
 	for (; i + 8 <= length; i += 8)
-		_mm_storeu_si128((__m128i *)(to + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+		_mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
 #endif
 	for (; i < length; i++)
-		to[i] = epg_to_f16(from[i]);
+		y[i] = epg_to_f16(from[i]);
 }
 
-static void widen_bf16(const uint16_t *restrict from, int64_t length, float *restrict to)
+static void widen_bf16(const void *restrict from, int64_t length, float *restrict to)
 {
 	for (int64_t i = 0; i < length; i++)
-		to[i] = epg_from_bf16(from[i]);
+		to[i] = epg_from_bf16(((const uint16_t *)from)[i]);
 }
 
-static void narrow_bf16(const float *restrict from, int64_t length, uint16_t *restrict to)
+static void narrow_bf16(const float *restrict from, int64_t length, void *restrict to)
 {
 	for (int64_t i = 0; i < length; i++) {
 		uint32_t bits = epg_bits_from_float(from[i]), rounded = bits + 0x7fff + (bits >> 16 & 1);
 		bool nan = (bits & 0x7fffffff) > 0x7f800000;
-		to[i] = (uint16_t)((nan ? bits | 0x400000 : rounded) >> 16);
+		((uint16_t *)to)[i] = (uint16_t)((nan ? bits | 0x400000 : rounded) >> 16);
 	}
 }
+
+/* e5m2 is the upper half of f16. e4m3, its sign apart and moved up by 7 bits, is an f16 of 2^-8 times its value, all of the subnormal ones too. */
+static void widen_e4m3(const void *restrict from, int64_t length, float *restrict to)
+{
+	const uint8_t *x = from;
+	int64_t i = 0;
+#if defined(__AVX2__) && defined(__F16C__)
+	for (; i + 8 <= length; i += 8) {
+		__m128i bytes = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(x + i))), size = _mm_and_si128(bytes, _mm_set1_epi16(0x7f));
+		__m128i nan = _mm_and_si128(_mm_cmpeq_epi16(size, _mm_set1_epi16(0x7f)), _mm_set1_epi16(0x7e00));
+		__m128i half = _mm_or_si128(_mm_or_si128(_mm_slli_epi16(size, 7), nan), _mm_slli_epi16(_mm_andnot_si128(_mm_set1_epi16(0x7f), bytes), 8));
+		_mm256_storeu_ps(to + i, _mm256_mul_ps(_mm256_cvtph_ps(half), _mm256_set1_ps(256.0f)));
+	}
+#endif
+	for (; i < length; i++)
+		to[i] = epg_from_e4m3(x[i]);
+}
+
+static void widen_e5m2(const void *restrict from, int64_t length, float *restrict to)
+{
+	const uint8_t *x = from;
+	int64_t i = 0;
+#if defined(__AVX2__) && defined(__F16C__)
+	for (; i + 8 <= length; i += 8)
+		_mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(x + i))), 8)));
+#endif
+	for (; i < length; i++)
+		to[i] = epg_from_e5m2(x[i]);
+}
+
+static void narrow_e4m3(const float *restrict from, int64_t length, void *restrict to)
+{
+	for (int64_t i = 0; i < length; i++)
+		((uint8_t *)to)[i] = epg_e4m3_of_bits(epg_bits_from_float(from[i]));
+}
+
+static void narrow_e5m2(const float *restrict from, int64_t length, void *restrict to)
+{
+	for (int64_t i = 0; i < length; i++)
+		((uint8_t *)to)[i] = epg_e5m2_of_bits(epg_bits_from_float(from[i]));
+}
+
+static void widen_s8(const void *restrict from, int64_t length, float *restrict to)
+{
+	for (int64_t i = 0; i < length; i++)
+		to[i] = ((const int8_t *)from)[i];
+}
+
+/* Adding 1.5·2^23 rounds to an integer. */
+static void narrow_s8(const float *restrict from, int64_t length, void *restrict to)
+{
+	const float shift = 12582912.0f;
+	for (int64_t i = 0; i < length; i++) {
+		float x = from[i] > -128 ? from[i] : -128, whole = (x < 127 ? x : 127) + shift;
+		((int8_t *)to)[i] = (int8_t)(from[i] == from[i] ? (int32_t)(whole - shift) : 0);
+	}
+}
+
+static void widen_f32(const void *restrict from, int64_t length, float *restrict to) { memcpy(to, from, (size_t)length * sizeof *to); }
+static void narrow_f32(const float *restrict from, int64_t length, void *restrict to) { memcpy(to, from, (size_t)length * sizeof *from); }
+
+static const struct line_row {
+	void (*widen)(const void *restrict from, int64_t length, float *restrict to);
+	void (*narrow)(const float *restrict from, int64_t length, void *restrict to);
+	int64_t nbytes;
+} lines_of[] = {
+	[EPG_F32] = {widen_f32, narrow_f32, 4}, [EPG_F16] = {widen_f16, narrow_f16, 2}, [EPG_BF16] = {widen_bf16, narrow_bf16, 2},
+	[EPG_E4M3] = {widen_e4m3, narrow_e4m3, 1}, [EPG_E5M2] = {widen_e5m2, narrow_e5m2, 1}, [EPG_S8] = {widen_s8, narrow_s8, 1},
+};
 
 static void widen(int32_t type, const void *from, int64_t from_ld, int64_t length, int64_t lines, float *to, int64_t to_ld)
 {
 	for (int64_t l = 0; l < lines; l++)
-		if (type == EPG_F32)
-			memcpy(to + l * to_ld, (const float *)from + l * from_ld, (size_t)length * sizeof *to);
-		else
-			(type == EPG_F16 ? widen_f16 : widen_bf16)((const uint16_t *)from + l * from_ld, length, to + l * to_ld);
+		lines_of[type].widen((const char *)from + l * from_ld * lines_of[type].nbytes, length, to + l * to_ld);
 }
 
 static void narrow(int32_t type, const float *from, int64_t from_ld, int64_t length, int64_t lines, void *to, int64_t to_ld)
 {
 	for (int64_t l = 0; l < lines; l++)
-		if (type == EPG_F32)
-			memcpy((float *)to + l * to_ld, from + l * from_ld, (size_t)length * sizeof *from);
+		lines_of[type].narrow(from + l * from_ld, length, (char *)to + l * to_ld * lines_of[type].nbytes);
+}
+
+/* ---- Integers ---- */
+
+static void add_integers(const float *restrict products, int64_t rows, int64_t cols, int64_t ld, bool first, int32_t *restrict sums)
+{
+	for (int64_t j = 0; j < cols; j++, products += ld, sums += ld)
+		if (first)
+			for (int64_t i = 0; i < rows; i++)
+				sums[i] = (int32_t)products[i];
 		else
-			(type == EPG_F16 ? narrow_f16 : narrow_bf16)(from + l * from_ld, length, (uint16_t *)to + l * to_ld);
+			for (int64_t i = 0; i < rows; i++)
+				sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)(int32_t)products[i]);
+}
+
+static void scale_integers(const int32_t *restrict sums, int64_t rows, int64_t cols, int64_t ld, double alpha, float *restrict to)
+{
+	for (int64_t j = 0; j < cols; j++, sums += ld, to += ld)
+		if (alpha == 1)
+			for (int64_t i = 0; i < rows; i++)
+				to[i] = (float)sums[i];
+		else
+			for (int64_t i = 0; i < rows; i++)
+				to[i] = (float)(alpha * sums[i]);
 }
 
 /* ---- The table ---- */
@@ -262,4 +351,6 @@ static void sum(int32_t type, const void *x, int64_t ld, int32_t axis, int64_t i
 		sum_f64(x, ld, axis, i0, i1, j0, j1, sums);
 }
 
-const cpu_pass_table CONCAT(epg_cpu_pass_, EPG_ISA) = {.isa = STRING(EPG_ISA), .run = run, .sum = sum, .widen = widen, .narrow = narrow};
+const cpu_pass_table CONCAT(epg_cpu_pass_, EPG_ISA) = {
+	.isa = STRING(EPG_ISA), .run = run, .sum = sum, .widen = widen, .narrow = narrow, .add_integers = add_integers, .scale_integers = scale_integers,
+};

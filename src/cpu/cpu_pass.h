@@ -49,9 +49,12 @@ typedef struct cpu_pass_table {
 	void (*run)(const cpu_pass *pass, const cpu_pass_data *data, int64_t i0, int64_t i1, int64_t j0, int64_t j1);
 	/* sums[i] or sums[j] as above, of a rectangle of a column-major matrix (F32 or F64) that is no D: BGRADA and BGRADB. */
 	void (*sum)(int32_t type, const void *x, int64_t ld, int32_t axis, int64_t i0, int64_t i1, int64_t j0, int64_t j1, double *sums);
-	/* Lines of contiguous elements of type F32, F16 or BF16 as float, and back with one rounding to nearest even. */
+	/* Lines of contiguous elements of type F32, F16, BF16, E4M3, E5M2 or S8 as float, and back with one rounding to nearest even; 8 bits saturate. */
 	void (*widen)(int32_t type, const void *from, int64_t from_ld, int64_t length, int64_t lines, float *to, int64_t to_ld);
 	void (*narrow)(int32_t type, const float *from, int64_t from_ld, int64_t length, int64_t lines, void *to, int64_t to_ld);
+	/* Products that are integers below 2^24: sums = products, or sums + products, wrapping. Then to = alpha·sums. Columns ld apart in all. */
+	void (*add_integers)(const float *products, int64_t rows, int64_t cols, int64_t ld, bool first, int32_t *sums);
+	void (*scale_integers)(const int32_t *sums, int64_t rows, int64_t cols, int64_t ld, double alpha, float *to);
 } cpu_pass_table;
 
 extern const cpu_pass_table epg_cpu_pass_baseline, epg_cpu_pass_avx2, epg_cpu_pass_avx512;

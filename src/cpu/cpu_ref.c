@@ -64,6 +64,8 @@ static value product(const ref_item *r, int64_t i, int64_t j, bool pair)
 		sum.re += x.re;
 		sum.im += x.im;
 	}
+	if (p->compute == EPG_COMPUTE_S32)
+		sum.re = (int32_t)(uint32_t)(int64_t)sum.re; /* wraps */
 	return multiply((value){r->call->alpha[0], r->call->alpha[1]}, sum, pair);
 }
 

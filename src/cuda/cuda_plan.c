@@ -154,6 +154,8 @@ bool epg_cuda_supports(const void *context, const epg_problem *p, int32_t loweri
 {
 	(void)context;
 	bool a = takes_operand(&p->a), b = takes_operand(&p->b);
+	if (epg_type_nbits(p->a.type) == 8)
+		return refuse(why, "this version computes products of 8-bit types on the CPU only");
 	if (lowering == PASS)
 		return !has_product(p) || refuse(why, "there is a product to compute");
 	if (!has_product(p))
