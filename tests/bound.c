@@ -88,7 +88,8 @@ int bound_d_holds(const epg_matmul_desc *desc, bound_case how, const oracle_resu
 		*error += (double)fabsl(w->z[e].re) * tiny(type); /* a sigmoid that is flushed to 0 */
 	if (number_agrees(type, got, w->d[e], *error))
 		return 1;
-	return how.on_device && oracle_act(desc) == EPG_ACT_GELU && !oracle_is_gradient(desc) && isinf(w->z[e].re) && isnan(got.re); /* cuBLASLt's gelu(-∞) */
+	/* cuBLASLt's gelu(-∞) */
+	return how.on_device && oracle_act(desc) == EPG_ACT_GELU && !oracle_is_gradient(desc) && isinf(w->z[e].re) && isnan(got.re);
 }
 
 int bound_aux_holds(const epg_matmul_desc *desc, bound_case how, const oracle_result *w, int64_t e, int32_t type, oracle_num got, double *error)
