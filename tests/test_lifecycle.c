@@ -209,8 +209,10 @@ static void make_a_noise(void)
 	epg_execute(plan, &EPG_OPERANDS(.a = A, .d = d), NULL);
 	epg_plan_explain(plan, text, sizeof text, NULL);
 	epg_plan_destroy(plan);
-	epg_matmul_desc_init(&desc, sizeof desc, 2, 2, 2, EPG_E4M3, EPG_COL);
+	plan = NULL;
+	epg_matmul_desc_init(&desc, sizeof desc, 2, 2, 2, EPG_UE8M0, EPG_COL);
 	epg_plan_create(context, &desc, NULL, &plan);
+	epg_plan_destroy(plan);
 	epg_matmul_desc_parse("f32 nonsense", &desc, sizeof desc);
 	epg_wisdom_load(context, "/nonexistent/wisdom", NULL, NULL);
 	epg_wisdom_save(context, "/nonexistent/wisdom");
