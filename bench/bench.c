@@ -6,7 +6,7 @@
  * calls before go on for WARM_MS: OpenBLAS and OpenMP have a pool each, and one that still spins takes the other's processors.
  * (A pause instead would time the waking: libgomp's threads may then share a processor until the next tick, 8 ms.)
  *
- *     bench [--threads N] [--rounds N] [--quick] [--estimate] [overhead] [alone] [passes] [layers] [types]
+ *     bench [--threads N] [--rounds N] [--quick] [--estimate] [overhead] [alone] [passes] [layers] [types] [onednn]
  */
 #include <cblas.h>
 #include <math.h>
@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "epigemm.h"
+#include "onednn.h"
 
 /* OpenBLAS's threads spin for 2^26 cycles before they sleep, about 30 ms. */
 enum { MAX_ROUNDS = 201, SAMPLE_US = 200, WARM_MS = 40 };
@@ -35,6 +36,7 @@ typedef struct layer {
 	epg_plan *plan;
 	epg_operands operands;
 	void *narrow[4]; /* w, x, d, bias in other types */
+	onednn *peer;
 } layer;
 
 typedef struct contestant {
@@ -78,26 +80,40 @@ static float *random_floats(int64_t count)
 	return x;
 }
 
-/* k = 0 takes C in place of the product, for GELU's gradient beside a random z. */
-static layer make_layer(epg_context *in, int64_t m, int64_t n, int64_t k, int32_t epilog, bool in_place)
+static epg_plan *plan_layer(epg_context *in, const layer *l, int32_t epilog, int32_t op, int32_t with)
 {
 	epg_matmul_desc desc;
 	epg_plan_options options;
+	epg_plan *plan;
+	epg_matmul_desc_init(&desc, sizeof desc, l->m, l->n, l->k, EPG_F32, EPG_COL);
+	desc.a.op = op;
+	desc.epilog = epilog;
+	desc.beta[0] = l->k == 0;
+	epg_plan_options_init(&options, sizeof options);
+	options.rigor = with;
+	must(epg_plan_create(in, &desc, &options, &plan), "plan");
+	return plan;
+}
+
+/* Everything but the plan. k = 0 takes C in place of the product, for GELU's gradient beside a random z. */
+static layer make_data(int64_t m, int64_t n, int64_t k, int32_t epilog, bool in_place)
+{
 	layer l = {.m = m, .n = n, .k = k, .mask_ld = (m + 127) / 128 * 128};
 	l.w = random_floats(m * k), l.x = random_floats(k * n), l.d = random_floats(m * n), l.bias = random_floats(m);
 	l.c = k == 0 ? in_place ? l.d : random_floats(m * n) : NULL;
 	l.bgrad = random_floats(m);
 	l.aux = random_floats((m + 7) / 8 * 8 * n + l.mask_ld / 32 * n);
-	epg_matmul_desc_init(&desc, sizeof desc, m, n, k, EPG_F32, EPG_COL);
-	desc.epilog = epilog;
-	desc.beta[0] = k == 0;
-	epg_plan_options_init(&options, sizeof options);
-	options.rigor = rigor;
-	must(epg_plan_create(in, &desc, &options, &l.plan), "plan");
 	l.operands = EPG_OPERANDS(.a = l.w, .b = l.x, .c = l.c, .d = l.d);
 	l.operands.bias = epilog & EPG_BIAS ? l.bias : NULL;
 	l.operands.aux = epilog & EPG_AUX ? l.aux : NULL;
 	l.operands.bgrad = epilog & EPG_BGRAD ? l.bgrad : NULL;
+	return l;
+}
+
+static layer make_layer(epg_context *in, int64_t m, int64_t n, int64_t k, int32_t epilog, bool in_place)
+{
+	layer l = make_data(m, n, k, epilog, in_place);
+	l.plan = plan_layer(in, &l, epilog, EPG_OP_N, rigor);
 	return l;
 }
 
@@ -302,21 +318,22 @@ static void layer_row(const char *epilog, int64_t m, int64_t n, int64_t k, int32
 	free_layer(&l);
 }
 
+/* m, n, k: out, batch, in of a layer. */
+static const int64_t layer_shapes[][3] = {{100, 256, 784}, {10, 64, 128}, {128, 64, 784}, {512, 32, 512}, {1024, 1, 1024}, {1024, 16, 1024}, {4096, 512, 1024},
+	{4096, 512, 4096}, {11008, 128, 4096}, {256, 8192, 64}, {64, 65536, 64}, {768, 512, 3072}, {3072, 512, 768}};
+enum { NSHAPES = sizeof layer_shapes / sizeof *layer_shapes };
+
 static void table_layers(void)
 {
-	/* m, n, k: out, batch, in of a layer whose weights are not transposed. */
-	static const int64_t shapes[][3] = {{100, 256, 784}, {10, 64, 128}, {128, 64, 784}, {512, 32, 512}, {1024, 1, 1024}, {1024, 16, 1024}, {4096, 512, 1024},
-		{4096, 512, 4096}, {11008, 128, 4096}, {256, 8192, 64}, {64, 65536, 64}, {768, 512, 3072}, {3072, 512, 768}};
-	const int count = sizeof shapes / sizeof *shapes;
 	double log_sum = 0, unused = 0;
 	printf("\nA layer, f32, column-major; 'naive' is cblas_sgemm and then plain loops; us\n");
 	printf("%-15s %6s %6s %6s %10s %10s %10s %8s %8s\n", "epilog", "m", "n", "k", "epigemm", "sgemm", "naive", "/sgemm", "/naive");
 	layer_row("RELU_AUX_BIAS", 512, 4096, 256, EPG_EPILOG_RELU_AUX_BIAS, run_naive_relu_aux_bias, &unused);
 	layer_row("GELU_AUX_BIAS", 512, 4096, 256, EPG_EPILOG_GELU_AUX_BIAS, run_naive_gelu_aux_bias, &unused);
 	layer_row("DRELU_BGRAD", 512, 4096, 256, EPG_EPILOG_DRELU_BGRAD, run_naive_drelu_bgrad, &unused);
-	for (int i = 0; i < count; i++)
-		layer_row("RELU_BIAS", shapes[i][0], shapes[i][1], shapes[i][2], EPG_EPILOG_RELU_BIAS, run_naive_relu_bias, &log_sum);
-	printf("RELU_BIAS, geometric mean of /naive: %.3f\n", exp(log_sum / count));
+	for (int i = 0; i < NSHAPES; i++)
+		layer_row("RELU_BIAS", layer_shapes[i][0], layer_shapes[i][1], layer_shapes[i][2], EPG_EPILOG_RELU_BIAS, run_naive_relu_bias, &log_sum);
+	printf("RELU_BIAS, geometric mean of /naive: %.3f\n", exp(log_sum / NSHAPES));
 	layer l = make_layer(context, 512, 4096, 256, EPG_EPILOG_RELU_BIAS, false);
 	contestant c[2] = {{.run = run_epigemm}, {.run = run_fused_relu_bias}};
 	contest(c, 2, &l);
@@ -441,13 +458,133 @@ static void table_types(void)
 	printf("\n");
 }
 
+/* ---- Against oneDNN ---- */
+
+#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+#define FOR_EACH_ISA __attribute__((target_clones("default", "avx2", "arch=skylake-avx512")))
+#else
+#define FOR_EACH_ISA
+#endif
+
+/* What a user writes behind oneDNN's product, vectorised: eight comparisons become a byte by one multiplication. */
+FOR_EACH_ISA static void relu_mask_column(int64_t m, float *d, unsigned char *mask)
+{
+	enum { STEP = 64 };
+	for (int64_t i0 = 0; i0 < m; i0 += STEP) {
+		const int count = m - i0 < STEP ? (int)(m - i0) : STEP;
+		unsigned char flags[STEP] = {0};
+#pragma omp simd
+		for (int i = 0; i < count; i++) {
+			float z = d[i0 + i];
+			flags[i] = z >= 0;
+			d[i0 + i] = z > 0 ? z : 0;
+		}
+		for (int byte = 0; byte < (count + 7) / 8; byte++) {
+			uint64_t eight;
+			memcpy(&eight, flags + 8 * byte, 8);
+			mask[i0 / 8 + byte] = (unsigned char)(eight * 0x0102040810204080u >> 56);
+		}
+	}
+}
+
+FOR_EACH_ISA static void drelu_sum_column(int64_t m, float *d, const unsigned char *mask, float *sum)
+{
+	int64_t whole = m / 8 * 8;
+	for (int64_t i0 = 0; i0 < whole; i0 += 8) {
+		const unsigned bits = mask[i0 / 8];
+#pragma omp simd
+		for (int r = 0; r < 8; r++) {
+			float z = bits >> r & 1 ? d[i0 + r] : 0;
+			d[i0 + r] = z;
+			sum[i0 + r] += z;
+		}
+	}
+	for (int64_t i = whole; i < m; i++) {
+		d[i] = mask[i / 8] >> i % 8 & 1 ? d[i] : 0;
+		sum[i] += d[i];
+	}
+}
+
+static void run_peer(layer *l) { onednn_run(l->peer); }
+
+static void run_peer_relu_aux_bias(layer *l)
+{
+	onednn_run(l->peer);
+#pragma omp parallel for num_threads(threads)
+	for (int64_t j = 0; j < l->n; j++)
+		relu_mask_column(l->m, l->d + j * l->m, (unsigned char *)l->aux + j * l->mask_ld / 8);
+}
+
+static void run_peer_drelu_bgrad(layer *l)
+{
+	float *sums = l->bgrad;
+	onednn_run(l->peer);
+	memset(sums, 0, (size_t)l->m * sizeof *sums);
+#pragma omp parallel for num_threads(threads) reduction(+ : sums[:l->m])
+	for (int64_t j = 0; j < l->n; j++)
+		drelu_sum_column(l->m, l->d + j * l->m, (const unsigned char *)l->aux + j * l->mask_ld / 8, sums);
+}
+
+typedef struct peer_row {
+	const char *name;
+	int32_t epilog;
+	bool relu; /* in oneDNN's primitive */
+	void (*run)(layer *);
+} peer_row;
+
+static const peer_row peer_rows[] = {{"RELU_BIAS", EPG_EPILOG_RELU_BIAS, true, run_peer}, {"RELU_AUX_BIAS", EPG_EPILOG_RELU_AUX_BIAS, false, run_peer_relu_aux_bias},
+	{"DRELU_BGRAD", EPG_EPILOG_DRELU_BGRAD, false, run_peer_drelu_bgrad}};
+
+/* One row; adds the logarithms of MEASURE over oneDNN and of ESTIMATE over MEASURE. */
+static void onednn_row(const peer_row *row, const int64_t shape[3], int32_t op, double logs[2], double *largest)
+{
+	layer l = make_data(shape[0], shape[1], shape[2], row->epilog, false), estimate = l;
+	l.plan = plan_layer(context, &l, row->epilog, op, EPG_MEASURE);
+	estimate.plan = plan_layer(context, &l, row->epilog, op, EPG_ESTIMATE);
+	l.peer = onednn_create(l.m, l.n, l.k, op == EPG_OP_T, row->relu, l.w, l.x, row->epilog & EPG_BIAS ? l.bias : NULL, l.d);
+	if (!l.peer) {
+		printf("%-14s %6lld %6lld %6lld %2s oneDNN refuses it\n", row->name, (long long)l.m, (long long)l.n, (long long)l.k, op == EPG_OP_T ? "T" : "N");
+	} else {
+		epg_plan_info info;
+		contestant c[3] = {{.run = run_epigemm}, {.run = row->run}, {.run = run_epigemm, .on = &estimate}};
+		must(epg_plan_get_info(l.plan, &info, sizeof info), "info");
+		contest(c, 3, &l);
+		double ours = median(&c[0]), theirs = median(&c[1]), estimated = median(&c[2]);
+		printf("%-14s %6lld %6lld %6lld %2s %10.1f %10.1f %8.2f %8.2f  %s\n", row->name, (long long)l.m, (long long)l.n, (long long)l.k, op == EPG_OP_T ? "T" : "N", ours * 1e6, theirs * 1e6,
+			ours / theirs, estimated / ours, info.lowering);
+		logs[0] += log(ours / theirs), logs[1] += log(estimated / ours);
+		*largest = fmax(*largest, ours / theirs);
+	}
+	onednn_destroy(l.peer);
+	epg_plan_destroy(estimate.plan);
+	free_layer(&l);
+}
+
+static void table_onednn(void)
+{
+	if (onednn_why()) {
+		printf("\nNo table against oneDNN: %s.\n", onednn_why());
+		return;
+	}
+	printf("\nAgainst oneDNN %s, f32; W as stored (N) or transposed (T). Behind a mask, aux or gradient its side is the product with the bias and a vectorised pass; us\n", onednn_version());
+	printf("%-14s %6s %6s %6s %2s %10s %10s %8s %8s  %s\n", "epilog", "m", "n", "k", "W", "MEASURE", "oneDNN", "/oneDNN", "E/M", "lowering");
+	for (size_t r = 0; r < sizeof peer_rows / sizeof *peer_rows; r++)
+		for (int transposed = 0; transposed < 2; transposed++) {
+			double logs[2] = {0}, largest = 0;
+			for (int i = 0; i < NSHAPES; i++)
+				onednn_row(&peer_rows[r], layer_shapes[i], transposed ? EPG_OP_T : EPG_OP_N, logs, &largest);
+			printf("%-14s W %s, geometric means: %.3f of oneDNN's time (largest %.2f); ESTIMATE %.3f of MEASURE's\n", peer_rows[r].name, transposed ? "transposed" : "as stored",
+				exp(logs[0] / NSHAPES), largest, exp(logs[1] / NSHAPES));
+		}
+}
+
 typedef struct table_row {
 	const char *name;
 	void (*print)(void);
 	bool wanted;
 } table_row;
 
-static table_row tables[] = {{"overhead", table_overhead, false}, {"alone", table_epilog_alone, false}, {"passes", table_passes, false}, {"layers", table_layers, false}, {"types", table_types, false}};
+static table_row tables[] = {{"overhead", table_overhead, false}, {"alone", table_epilog_alone, false}, {"passes", table_passes, false}, {"layers", table_layers, false}, {"types", table_types, false}, {"onednn", table_onednn, false}};
 enum { NTABLES = sizeof tables / sizeof *tables };
 
 /* False: there is no table of that name. */
@@ -477,7 +614,7 @@ int main(int argc, char **argv)
 		else if (want_table(argv[i]))
 			some = true;
 		else
-			return fprintf(stderr, "usage: bench [--threads N] [--rounds 1…%d] [--quick] [--estimate] [overhead] [alone] [passes] [layers] [types]\n", MAX_ROUNDS), 2;
+			return fprintf(stderr, "usage: bench [--threads N] [--rounds 1…%d] [--quick] [--estimate] [overhead] [alone] [passes] [layers] [types] [onednn]\n", MAX_ROUNDS), 2;
 	}
 	if (quick)
 		rounds = 5;
