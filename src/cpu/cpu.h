@@ -53,25 +53,32 @@ typedef struct cpu_gemm_args {
 
 void epg_cpu_blas_gemm(const cpu_gemm_args *args);
 
-/* ---- cpu_gemm.c: the split and the widen lowering; cpu_ref.c: the reference lowering ---- */
+/* ---- cpu_gemm.c: the split, tile and widen lowerings; cpu_ref.c: the reference lowering ---- */
 
 typedef struct cpu_plan cpu_plan;
 
-/* D is cut into tiles of tile_m×tile_n, the same for product and pass. */
+/* D is cut into tiles of tile_m×tile_n, the same for product and pass. The tile lowering goes through a tile in steps of step_m×step_n. */
 struct cpu_plan {
 	struct cpu_context *context;
 	epg_problem problem;
 	int32_t lowering, threads;
-	int64_t tile_m, tile_n;
+	int64_t tile_m, tile_n, step_m, step_n;
 	int64_t wide_side, wide_ld;  /* of squares in f32; 0 unless the lowering is CPU_WIDEN */
 	size_t workspace_nbytes;     /* for sums, and the widened tile of each thread */
 };
 
-enum { CPU_SPLIT, CPU_WIDEN, CPU_REFERENCE, CPU_NLOWERINGS };
+enum { CPU_SPLIT, CPU_TILE, CPU_WIDEN, CPU_REFERENCE, CPU_NLOWERINGS };
 
 bool epg_cpu_split_supports(const epg_problem *problem, char why[EPG_WHY_NBYTES]);
+bool epg_cpu_tile_supports(const epg_problem *problem, char why[EPG_WHY_NBYTES]);
 bool epg_cpu_widen_supports(const epg_problem *problem, char why[EPG_WHY_NBYTES]);
-/* Fills tile_m, tile_n and workspace_nbytes from problem, lowering and threads; both lowerings. */
+/* Rows of tiles and steps are multiples of this. */
+enum { CPU_ROWS = 64 };
+/* Is the tile lowering likely to be faster than the split one? */
+bool epg_cpu_steps_pay(const epg_problem *problem);
+/* Columns of a step of so many rows that is one small product; 0: none. */
+int64_t epg_cpu_step_cols(const epg_problem *problem, int64_t rows);
+/* Fills the sides of tiles and workspace_nbytes from problem, lowering, threads and, for CPU_TILE, step_m; all three lowerings. */
 void epg_cpu_split_prepare(cpu_plan *plan);
 epg_status epg_cpu_split_execute(const cpu_plan *plan, const epg_call *call, void *workspace);
 epg_status epg_cpu_reference_execute(const cpu_plan *plan, const epg_call *call, void *workspace);

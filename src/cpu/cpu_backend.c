@@ -187,6 +187,7 @@ static epg_status synchronize(void *context, void *stream)
 
 static const epg_lowering lowerings[CPU_NLOWERINGS] = {
 	[CPU_SPLIT] = {"split", {"threads", NULL}},
+	[CPU_TILE] = {"tile", {"threads", "rows", NULL}},
 	[CPU_WIDEN] = {"widen", {"threads", NULL}},
 	[CPU_REFERENCE] = {"reference", {"threads", NULL}},
 };
@@ -194,7 +195,9 @@ static const epg_lowering lowerings[CPU_NLOWERINGS] = {
 static bool supports(const void *context, const epg_problem *problem, int32_t lowering, char why[EPG_WHY_NBYTES])
 {
 	(void)context;
-	return lowering == CPU_REFERENCE || (lowering == CPU_WIDEN ? epg_cpu_widen_supports : epg_cpu_split_supports)(problem, why);
+	static bool (*const supports_fns[CPU_NLOWERINGS])(const epg_problem *, char *) = {
+		[CPU_SPLIT] = epg_cpu_split_supports, [CPU_TILE] = epg_cpu_tile_supports, [CPU_WIDEN] = epg_cpu_widen_supports};
+	return lowering == CPU_REFERENCE || supports_fns[lowering](problem, why);
 }
 
 /* Seconds, for comparing lowerings only: a core does 50 GF in a BLAS and 1 GF in plain loops, and moves 10 GB/s. */
@@ -202,16 +205,33 @@ static double cost(const epg_problem *p, int32_t lowering, int64_t threads)
 {
 	double elements = (double)p->batch * (double)p->m * (double)p->n;
 	double flops = 2 * elements * (double)p->k, nbytes = elements * (double)epg_type_nbits(p->d.type) / 8;
-	double rate = lowering == CPU_REFERENCE ? 1e9 : 50e9;
-	return (flops / rate + nbytes / (rate / 5)) / (double)threads;
+	double rate = lowering == CPU_REFERENCE ? 1e9 : 50e9, steps = lowering != CPU_TILE ? 1 : epg_cpu_steps_pay(p) ? 0.9 : 1.1;
+	return steps * (flops / rate + nbytes / (rate / 5)) / (double)threads;
 }
 
-static cpu_plan plan_of(const cpu_context *context, const epg_problem *problem, int32_t lowering, int64_t threads)
+static cpu_plan plan_of(const cpu_context *context, const epg_problem *problem, int32_t lowering, const int64_t param[2])
 {
-	cpu_plan plan = {.context = (cpu_context *)context, .problem = *problem, .lowering = lowering, .threads = (int32_t)threads};
+	cpu_plan plan = {.context = (cpu_context *)context, .problem = *problem, .lowering = lowering, .threads = (int32_t)param[0], .step_m = param[1]};
 	if (lowering != CPU_REFERENCE)
 		epg_cpu_split_prepare(&plan);
 	return plan;
+}
+
+static void weigh(const void *context, const epg_problem *problem, epg_variant *variant)
+{
+	variant->cost_s = cost(problem, variant->lowering, variant->param[0]);
+	variant->workspace_nbytes = plan_of(context, problem, variant->lowering, variant->param).workspace_nbytes;
+}
+
+/* Rows of a step, the estimate's first: 128, or 64 where k leaves too few columns or there are no more rows. */
+static int32_t step_rows(const epg_problem *p, int32_t rigor, int64_t rows[2])
+{
+	int32_t count = 0;
+	if (p->m > CPU_ROWS && epg_cpu_step_cols(p, 2 * CPU_ROWS) > 0)
+		rows[count++] = 2 * CPU_ROWS;
+	if (count == 0 || rigor != EPG_ESTIMATE)
+		rows[count++] = CPU_ROWS;
+	return count;
 }
 
 /* ESTIMATE: all threads. MEASURE also tries half of them and one, PATIENT every power of two between. */
@@ -220,10 +240,13 @@ static int32_t variants(const void *state, const epg_problem *problem, int32_t l
 {
 	(void)why;
 	const cpu_context *context = state;
-	int32_t count = 0;
-	for (int64_t threads = context->threads; threads >= 1 && count < capacity; threads = rigor == EPG_MEASURE && threads > 2 && count == 1 ? 1 : threads / 2) {
-		out[count] = (epg_variant){.lowering = lowering, .param = {threads}, .cost_s = cost(problem, lowering, threads)};
-		out[count++].workspace_nbytes = plan_of(context, problem, lowering, threads).workspace_nbytes;
+	int64_t rows[2] = {0};
+	int32_t count = 0, nrows = lowering == CPU_TILE ? step_rows(problem, rigor, rows) : 1, tried = 0;
+	for (int64_t threads = context->threads; threads >= 1; threads = rigor == EPG_MEASURE && threads > 2 && tried == 1 ? 1 : threads / 2, tried++) {
+		for (int32_t r = 0; r < nrows && count < capacity; r++) {
+			out[count] = (epg_variant){.lowering = lowering, .param = {threads, rows[r]}};
+			weigh(context, problem, &out[count++]);
+		}
 		if (rigor == EPG_ESTIMATE || lowering == CPU_REFERENCE)
 			break;
 	}
@@ -232,14 +255,17 @@ static int32_t variants(const void *state, const epg_problem *problem, int32_t l
 
 static bool accepts(const void *state, const epg_problem *problem, epg_variant *variant, char why[EPG_WHY_NBYTES])
 {
-	int64_t threads = variant->param[0];
-	if (threads >= 1 && threads <= MAX_THREADS) {
-		variant->cost_s = cost(problem, variant->lowering, threads);
-		variant->workspace_nbytes = plan_of(state, problem, variant->lowering, threads).workspace_nbytes;
-		return true;
+	int64_t threads = variant->param[0], rows = variant->param[1];
+	if (threads < 1 || threads > MAX_THREADS) {
+		snprintf(why, EPG_WHY_NBYTES, "threads is %lld, but must be from 1 to %d", (long long)threads, MAX_THREADS);
+		return false;
 	}
-	snprintf(why, EPG_WHY_NBYTES, "threads is %lld, but must be from 1 to %d", (long long)variant->param[0], MAX_THREADS);
-	return false;
+	if (variant->lowering == CPU_TILE && (rows < CPU_ROWS || rows % CPU_ROWS || epg_cpu_step_cols(problem, rows) == 0)) {
+		snprintf(why, EPG_WHY_NBYTES, "rows is %lld, but must be a multiple of %d that leaves a step at least 8 columns", (long long)rows, CPU_ROWS);
+		return false;
+	}
+	weigh(state, problem, variant);
+	return true;
 }
 
 /* ---- Plans ---- */
@@ -256,7 +282,7 @@ static epg_status plan_create(void *context, const epg_problem *problem, const e
 	owned_plan *owned = calloc(1, sizeof *owned);
 	if (!owned)
 		return epg_fail(EPG_NO_MEMORY, "no memory for a CPU plan (%zu bytes)", sizeof *owned);
-	owned->plan = plan_of(context, problem, variant->lowering, variant->param[0]);
+	owned->plan = plan_of(context, problem, variant->lowering, variant->param);
 	atomic_flag_clear(&owned->busy);
 	if (own_workspace && owned->plan.workspace_nbytes) {
 		epg_status status = memory_alloc(context, owned->plan.workspace_nbytes, &owned->workspace);
@@ -298,13 +324,15 @@ static void plan_explain(const void *state, char *text, size_t text_nbytes)
 			blas->version, blas->flavour, blas->core, (long long)plan->wide_side, (long long)plan->wide_side, plan->threads, plan->context->pass->isa);
 	else
 		snprintf(text, text_nbytes,
-			"%sproduct: %s (%s, core type %s), one thread a call, on tiles of %lld×%lld of D shared out to %d threads\n"
-			"epilog: one pass over each tile, instruction set %s; D is rounded once by the product and once by the pass\n",
-			tf32, blas->version, blas->flavour, blas->core, (long long)plan->tile_m, (long long)plan->tile_n, plan->threads, plan->context->pass->isa);
+			"%sproduct: %s (%s, core type %s), one thread a call, on tiles of %lld×%lld of D shared out to %d threads, in steps of at most %lld×%lld\n"
+			"epilog: one pass over each step, instruction set %s; D is rounded once by the product and once by the pass\n",
+			tf32, blas->version, blas->flavour, blas->core, (long long)plan->tile_m, (long long)plan->tile_n, plan->threads, (long long)plan->step_m, (long long)plan->step_n,
+			plan->context->pass->isa);
 }
 
 typedef epg_status execute_fn(const cpu_plan *plan, const epg_call *call, void *workspace);
-static execute_fn *const execute_fns[CPU_NLOWERINGS] = {epg_cpu_split_execute, epg_cpu_split_execute, epg_cpu_reference_execute};
+static execute_fn *const execute_fns[CPU_NLOWERINGS] = {
+	[CPU_SPLIT] = epg_cpu_split_execute, [CPU_TILE] = epg_cpu_split_execute, [CPU_WIDEN] = epg_cpu_split_execute, [CPU_REFERENCE] = epg_cpu_reference_execute};
 
 static epg_status execute(const void *state, const epg_call *call)
 {

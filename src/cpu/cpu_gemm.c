@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The split and the widen lowering. D is cut into tiles, at most one for each thread where the sizes allow; a thread computes its tile's
- * product with a single-threaded GEMM and runs the pass over it while it is the tile's owner. Matrices of 8 and 16 bits go by way of small
+ * The split, tile and widen lowerings. D is cut into tiles, at most one for each thread where the sizes allow; a thread computes its tile's
+ * product with a single-threaded GEMM and runs the pass over it while it is the tile's owner; the tile lowering does both step by step. Matrices of 8 and 16 bits go by way of small
  * tiles in f32 (cpu_wide.c). Which tiles there are is decided by the plan, so that the bits of D do not depend on how many threads turn up; with EPG_DETERMINISTIC not on the
  * plan's threads either. Bias gradients are summed in chunks of D (cpu_pass.h), so tiles end at chunk ends. */
 #include "cpu.h"
 
 #include <omp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../dtype.h"
 #include "../epilog.h"
@@ -21,7 +22,10 @@ enum { PASS_WORK = 32, MIN_TILE_WORK = 1 << 18 };
 enum { FIXED_TILE_M = 512, FIXED_TILE_N = 256 };
 
 /* Rows of tiles are whole mask words and cache lines; columns fill the micro-kernels of every core type. */
-enum { TILE_UNIT_M = 64, TILE_UNIT_N = 8 };
+enum { TILE_UNIT_M = CPU_ROWS, TILE_UNIT_N = 8 };
+
+/* Columns of a step at most: its D stays in the second-level cache until the pass. */
+enum { MAX_STEP_N = 192 };
 
 /* Chunk sums of one round of batch items are kept under this, so that they stay in cache. */
 enum { SUMS_NBYTES = 1 << 20 };
@@ -66,6 +70,37 @@ bool epg_cpu_split_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
 	if (p->k == 0)
 		return true;
 	return blas_takes(&p->a, p->swapped ? "b" : "a", why) && blas_takes(&p->b, p->swapped ? "a" : "b", why) && blas_takes(&p->d, "d", why);
+}
+
+/* m·n·k of one step. OpenBLAS's AVX-512 core types have a kernel for products up to this that packs nothing. */
+static const double small_product = 1e6;
+
+/* That kernel wants real numbers and an untransposed A. Measured (doc/perf): it is faster in steps than the packing path where a thread
+ * gets more than one step but too little to pay for packing, or k is short. */
+bool epg_cpu_steps_pay(const epg_problem *p)
+{
+	static const char *const cores[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
+	double work = (double)p->m * (double)p->n * (double)p->k;
+	bool there = false;
+	for (size_t i = 0; i < sizeof cores / sizeof *cores; i++)
+		there |= strcmp(epg_cpu_blas()->core, cores[i]) == 0;
+	return there && !epg_type_complex(p->d.type) && !p->a.trans && work > small_product && (p->k <= 128 || work <= 1e8);
+}
+
+int64_t epg_cpu_step_cols(const epg_problem *p, int64_t rows)
+{
+	double cols = small_product / ((double)rows * (double)(p->k > 0 ? p->k : 1));
+	return cols > MAX_STEP_N ? MAX_STEP_N : (int64_t)cols / TILE_UNIT_N * TILE_UNIT_N;
+}
+
+bool epg_cpu_tile_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
+{
+	if (!epg_cpu_split_supports(p, why))
+		return false;
+	const char *reason = p->k == 0 ? "there is no product" : epg_cpu_step_cols(p, CPU_ROWS) == 0 ? "k is too long for a step of 64×8 elements of D" : NULL;
+	if (reason)
+		snprintf(why, EPG_WHY_NBYTES, "%s", reason);
+	return !reason;
 }
 
 bool epg_cpu_widen_supports(const epg_problem *p, char why[EPG_WHY_NBYTES])
@@ -139,6 +174,8 @@ void epg_cpu_split_prepare(cpu_plan *plan)
 	plan->tile_m = plan->tile_m > most ? round_up(most - unit_m, unit_m) : plan->tile_m;
 	plan->tile_n = plan->tile_n > most ? round_up(most - unit_n, unit_n) : plan->tile_n;
 	plan->threads = useful_threads(plan, p->batch);
+	plan->step_m = plan->lowering == CPU_TILE ? min64(plan->step_m, plan->tile_m) : plan->tile_m;
+	plan->step_n = plan->lowering == CPU_TILE ? min64(epg_cpu_step_cols(p, plan->step_m), plan->tile_n) : plan->tile_n;
 	if (plan->lowering == CPU_WIDEN) {
 		int64_t longest = p->m > p->n ? p->m : p->n;
 		plan->wide_side = min64(round_up(longest > p->k ? longest : p->k, TILE_UNIT_M), CPU_WIDE);
@@ -291,10 +328,14 @@ static void run_tile(const split_job *job, int64_t task, int thread)
 		run_tile_aside(job, &t);
 		return;
 	}
-	if (job->product)
-		product(job, &t, (void *)epg_cpu_at(job->call->x.d, &plan->problem.d, t.item, t.i0, t.j0), plan->problem.d.ld);
-	if (job->run_pass)
-		pass(job, &t, NULL, 0);
+	for (int64_t j = t.j0; j < t.j1; j += plan->step_n)
+		for (int64_t i = t.i0; i < t.i1; i += plan->step_m) {
+			cpu_tile step = {t.item, i, min64(i + plan->step_m, t.i1), j, min64(j + plan->step_n, t.j1)};
+			if (job->product)
+				product(job, &step, (void *)epg_cpu_at(job->call->x.d, &plan->problem.d, t.item, i, j), plan->problem.d.ld);
+			if (job->run_pass)
+				pass(job, &step, NULL, 0);
+		}
 }
 
 /* Calls each(job, task, thread) for every task; in the calling thread alone when there is one thread or one task. */
