@@ -27,7 +27,7 @@ int main(void)
 	CHECK(epg_matmul(context, &desc, &EPG_OPERANDS(.a = a_there, .b = b_there, .c = c_there, .d = d_there), NULL));
 	example_get(context, d, d_there, sizeof d);
 	for (int i = 0; i < BATCH; i++) {
-		char name[16];
+		char name[32];
 		snprintf(name, sizeof name, "D[%d] =", i);
 		example_print(name, d[i], 2, 2);
 	}

@@ -78,7 +78,7 @@ enum {
  * RELU    D = z < 0 ? 0 : z. NaN stays NaN, relu(-0) is a zero.
  *         aux: a mask, bit 1 where z >= 0 (±0 included), unspecified where z is NaN.
  * GELU    D = 0.5·z·(1 + tanh(√(2/π)·(z + 0.044715·z³))), the tanh form of Hendrycks and Gimpel (arXiv:1606.08415).
- *         aux: z itself.
+ *         aux: z itself, in lines of a multiple of 8 elements: see EPG_TIGHT.
  * DRELU   D = mask bit ? z : 0; it selects, so a 0 bit gives 0 even where z is NaN or infinite.
  * DGELU   D = z · gelu'(aux), the exact derivative of the tanh form.
  * …BGRAD  besides, bgrad[i] = Σ_j D[i,j] (EPG_PER_ROW) or bgrad[j] = Σ_i D[i,j] (EPG_PER_COLUMN).
@@ -203,8 +203,10 @@ epg_status epg_synchronize(epg_context *context, void *stream);
 
 /* ---- Problem -------------------------------------------------------------------------------------------------- */
 
-/* In a leading dimension or batch stride: as small as the layout allows. 0 broadcasts: stride 0 is one matrix for all
- * batch items, ld 0 one line for all lines (the lines run along the order's contiguous dimension). Inputs only. */
+/* In a leading dimension or batch stride: as small as the layout allows. That is the length of a line, which the aux of GELU
+ * and DGELU rounds up to a multiple of 8 elements and a mask to one of 128 bits, as an ld given for them must be; so a tight
+ * GELU aux has D's tight ld only where D's lines are multiples of 8. 0 broadcasts: stride 0 is one matrix for all batch items,
+ * ld 0 one line for all lines (the lines run along the order's contiguous dimension). Inputs only. */
 #define EPG_TIGHT INT64_MIN
 
 /* The roles of pointers, for epg_matmul_desc_layout. */
@@ -326,8 +328,8 @@ void epg_plan_destroy(epg_plan *plan);
 
 /* The pointers of one execution; what the problem does not use must be NULL (a, b and c always may be given). alpha and
  * beta, if given, override the desc's; they point to the plan's scalar_type. In place: d may be exactly c, or exactly
- * aux, if type and layout are identical; any other overlap of an output is undefined, and refused where the pointers
- * show it. */
+ * aux, if type and layout are identical (DGELU: d.ld is aux's, a multiple of 8); any other overlap of an output is
+ * undefined, and refused where the pointers show it. */
 typedef struct epg_operands {
 	size_t size;
 	const void *a, *b, *c, *bias;

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The documents hold: C code in README.md, HACKING.md and doc/*.md compiles, and what links name is there.
+# The documents hold: C code in README.md, HACKING.md and doc/*.md compiles, and the files and functions that they name are there.
 # Convention: a ```c block that contains 'int main' is a program and is compiled as it stands. Any other block is a
 # fragment: its #include lines go to the top and the rest into a function whose parameters are the usual variables,
-# see the preamble below. Links to the network are not followed.
+# see the preamble below. tests/links.sh follows the links.
 src=${srcdir:-.}
 include=$(cd "$src/include" && pwd)
 dir=$(mktemp -d) || exit 99
@@ -48,31 +48,7 @@ for block in "$dir"/*.block; do
 	fi
 done
 
-# The anchor that a heading gets: lower case, blanks to hyphens, punctuation dropped.
-anchors() {
-	sed -n '/^```/,/^```/!s/^##* *//p' "$1" | tr 'A-Z ' 'a-z-' | sed 's/[^a-z0-9_-]//g'
-}
-
 for document in $documents; do
-	: > "$dir/messages"
-	sed '/^```/,/^```/d' "$src/$document" | grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//' > "$dir/links"
-	while read -r link; do
-		case $link in
-		http://* | https://* | mailto:*)
-			case $link in *[[:space:]\<\>]*) echo "senseless address $link" ;; esac
-			continue ;;
-		esac
-		file=${link%%#*}
-		path=$src/$(dirname "$document")/$file
-		test -n "$file" || path=$src/$document
-		if ! test -e "$path"; then
-			echo "no file for link $link"
-		elif [ "$link" != "$file" ] && ! anchors "$path" | grep -qx -e "${link#*#}"; then
-			echo "no heading for link $link"
-		fi
-	done < "$dir/links" >> "$dir/messages"
-	if test -s "$dir/messages"; then not_ok "links of $document" "$dir/messages"; else ok "links of $document"; fi
-
 	# Files named in backquotes with a folder of the tree in front.
 	: > "$dir/messages"
 	grep -o '`\(src\|tests\|doc\|include\|demo\|tools\|m4\|dev\|bench\)/[A-Za-z0-9_./-]*`' "$src/$document" | tr -d '`' | sort -u > "$dir/names"

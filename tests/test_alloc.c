@@ -27,14 +27,12 @@ enum { MAX_CALLS = 400 };
 
 /* ---- The interposed allocator ------------------------------------------------------------------------------------ */
 
-enum { NRANGES = 8, NLIVE = 1024 };
+enum { NRANGES = 8 };
 
 static struct { uintptr_t from, to; } ranges[NRANGES]; /* code whose requests count */
 static int nranges;
 static _Thread_local int armed, requests, fail_at, failed;
-static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *live[NLIVE]; /* allocated while armed, not yet freed */
-static int nlive;
+static int nlive; /* blocks allocated while armed and not yet freed */
 
 /* Code of the library, wherever it is linked, and of libc. */
 static int note_module(struct dl_phdr_info *info, size_t size, void *unused)
@@ -56,6 +54,11 @@ static int note_module(struct dl_phdr_info *info, size_t size, void *unused)
 }
 
 #if INTERPOSED
+enum { NLIVE = 1024 };
+
+static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *live[NLIVE]; /* those blocks */
+
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
 extern void __libc_free(void *);
 

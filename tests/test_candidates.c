@@ -10,7 +10,7 @@ enum { NLOWERINGS = 14, NSUPPORTED = 4, SHARE = EPG_MAX_VARIANTS / NLOWERINGS };
 
 static epg_backend many;
 static epg_lowering lowerings[NLOWERINGS];
-static char names[NLOWERINGS][8];
+static char names[NLOWERINGS][16];
 
 static bool supports(const void *context, const epg_problem *problem, int32_t lowering, char why[EPG_WHY_NBYTES])
 {
